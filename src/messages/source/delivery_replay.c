@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/message_end.h"
+#include "messages/source/restore.h"
 #include "messages/source/source_standing.h"
 
 enum {
@@ -211,6 +212,7 @@ delivery_replay_finished(struct delivery *d)
 	if (finish->op.error != 0)
 		return delivery_rest(d, AGAIN_MS, DELIVERY_FINISH);
 	source_standing_end(d->source, standing);
+	restore_over(d->source->restore, d->message->position);
 	return delivery_to(d, DELIVERY_CLOSE, MORE);
 }
 

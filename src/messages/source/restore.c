@@ -33,6 +33,7 @@ struct restore {
 struct done {
 	struct hash_item item;
 	uint8_t id[DIGEST_BYTES];
+	bool now; /* since it began: whatever copy is read, it is older */
 };
 
 /* --- its end --- */
@@ -108,6 +109,27 @@ find_done(const struct restore *r, const uint8_t id[DIGEST_BYTES])
 	return NULL;
 }
 
+static struct done *
+add_done(struct restore *r, const uint8_t id[DIGEST_BYTES])
+{
+	struct done *done = mem_zero(sizeof *done);
+	memcpy(done->id, id, sizeof done->id);
+	hash_add(&r->done, &done->item, hash_of_digest(done->id));
+	return done;
+}
+
+void
+restore_over(struct restore *r, struct span position)
+{
+	const struct letter_name name = letter_stored_name(position, NULL);
+	struct done *done = r != NULL ? find_done(r, name.id) : NULL;
+	if (r == NULL)
+		return;
+	if (done == NULL)
+		done = add_done(r, name.id);
+	done->now = true;
+}
+
 static void
 note_marks(struct restore *r)
 {
@@ -118,11 +140,8 @@ note_marks(struct restore *r)
 		bool is_mark =
 		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
 		if (is_mark && done == NULL) {
-			done = mem_zero(sizeof *done);
-			memcpy(done->id, name.id, sizeof done->id);
-			hash_add(
-			    &r->done, &done->item, hash_of_digest(done->id));
-		} else if (!is_mark && done != NULL) {
+			(void)add_done(r, name.id);
+		} else if (!is_mark && done != NULL && !done->now) {
 			hash_remove(&r->done, &done->item);
 			free(done);
 		}

@@ -21,3 +21,8 @@ struct restore;
 void restore_begin(struct source *source, struct inquiry *inquiry);
 /* Gives up, and says so; nulls the pointer, accepts NULL. */
 void restore_free(struct restore **restore);
+/*
+ * The letter of that position is ended now, of which the broker's own place has
+ * a mark by now; restore NULL: none is under way.
+ */
+void restore_over(struct restore *restore, struct span position);
