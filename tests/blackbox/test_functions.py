@@ -77,7 +77,7 @@ def a_redis_that_forgot_all_is_given_them_again(bench):
 
 @test
 def a_redis_that_remembers_has_them_at_once(bench):
-    redis = bench.own_redis("--appendonly", "yes")
+    redis = bench.own_redis("--appendonly", "yes", "--appendfsync", "always")
     redis, upstream, gateway = started(bench, redis)
     equal(gateway.ask("k").status, 201)
     redis.restart()
