@@ -947,12 +947,11 @@ def a_late_owner_hears_what_the_operator_said(bench):
     """A gateway that was frozen does not overrule the operator."""
     upstream = bench.upstream()
     hold = upstream.hold()
-    late = bench.gateway(upstream, {"lease": "500ms"})
+    late = bench.gateway(upstream, {"lease": "1s"})
     first = bench.background(late.ask, "k")
     hold.wait_arrived()
     late.signal(19)  # SIGSTOP
-    gateway = bench.gateway(upstream, {"lease": "500ms"},
-                            admin={"listen": "127.0.0.1:0"})
+    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"})
     admin = Admin(gateway)
     [record] = eventually(
         lambda: admin.get("/keys?state=UNKNOWN")["keys"], "the lease ends")
@@ -976,12 +975,11 @@ def a_late_owner_of_a_freed_key_does_not_answer_for_its_next_one(bench):
         holds[attempt].wait()
         connection.send(answer(201, b"of attempt " + attempt.encode()))
     upstream.reply = reply
-    late = bench.gateway(upstream, {"lease": "500ms"})
+    late = bench.gateway(upstream, {"lease": "1s"})
     first = bench.background(late.ask, "k")
     holds["1"].wait_arrived()
     late.signal(signal.SIGSTOP)
-    gateway = bench.gateway(upstream, {"lease": "500ms"},
-                            admin={"listen": "127.0.0.1:0"})
+    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"})
     admin = Admin(gateway)
     [record] = eventually(
         lambda: admin.get("/keys?state=UNKNOWN")["keys"], "the lease ends")

@@ -169,13 +169,12 @@ def records_of_all_masters_are_listed(bench):
 def a_lease_that_ran_out_is_noticed_wherever_it_is(bench):
     upstream = bench.upstream()
     one, two = (bench.gateway(upstream, redis=bench.cluster(),
-                              idempotency={"lease": "1s"})
+                              idempotency={"lease": "2s"})
                 for _ in range(2))
-    holds = []
+    upstream.hold()
     for n in range(6):
-        holds.append(upstream.hold())
         bench.background(one.ask, f"k{n}")
-        holds[-1].wait_arrived()
+    upstream.wait_for(6)
     one.kill()
     eventually(lambda: len(two.find_log(
         "outcome_unknown", reason="lease-expired")) == 6, "six are noticed")

@@ -959,7 +959,7 @@ def that_user_runs_the_whole_gateway(bench, members):
     patient = restricted(bench, members=members)
     patient.config["admin"] = {"listen": "127.0.0.1:0"}
     patient.config["routes"][0]["idempotency"] = {
-        "lease": "1500ms", "in_flight": "wait", "wait_timeout": "50s",
+        "lease": "3s", "in_flight": "wait", "wait_timeout": "50s",
         "max_attempts": 2}
     gateways = []
     for _ in range(3):

@@ -296,7 +296,7 @@ def a_holder_whose_lease_is_over_holds_nothing(bench):
 @test
 def an_entity_lives_as_long_as_the_request_that_holds_it(bench):
     upstream, gateway = serialized(
-        bench, lease="1s", retention="1s", unknown_retention="1s")
+        bench, lease="3s", retention="1s", unknown_retention="1s")
     hold = upstream.hold()
     first = bench.background(gateway.ask, "1", body=about())
     hold.wait_arrived()

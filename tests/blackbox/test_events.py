@@ -137,7 +137,7 @@ def an_outcome_that_nobody_knows_is_also_a_dead_letter(bench):
 @test
 def a_lease_that_runs_out_is_told_without_a_client(bench):
     upstream, gateway, consumer = started(
-        bench, idempotency={"lease": "300ms"})
+        bench, idempotency={"lease": "1s"})
     upstream.hold()
     bench.background(gateway.ask, "k")
     upstream.wait_for(1)

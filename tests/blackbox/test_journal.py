@@ -428,7 +428,7 @@ def an_entry_that_cannot_be_read_back_is_named(bench, dies):
 def a_damaged_head_takes_nothing_else_with_it(bench):
     upstream = bench.upstream()
     redis = bench.own_redis(*DURABLE)
-    gateway = bench.gateway(upstream, {"lease": "2s"}, redis=redis, workers=1)
+    gateway = bench.gateway(upstream, {"lease": "4s"}, redis=redis, workers=1)
     hold = upstream.hold()
     tasks = [bench.background(gateway.ask, key) for key in "abc"]
     upstream.wait_for(3)
@@ -465,7 +465,7 @@ def a_key_whose_answer_waits_on_disk_is_not_set_free(bench):
     redis = bench.own_redis(*DURABLE)
     redis("CONFIG", "SET", "client-query-buffer-limit", 1 << 20)
     gateway = bench.gateway(
-        upstream, {"lease": "1s", "max_response_body": "4MiB"}, redis=redis,
+        upstream, {"lease": "3s", "max_response_body": "4MiB"}, redis=redis,
         workers=1, admin={"listen": "127.0.0.1:0"})
     got = gateway.ask("k")
     equal((got.status, got.body), (201, large))
