@@ -131,8 +131,8 @@ def what_a_gateway_knows_itself_it_never_calls_unknown(bench):
     redis = bench.own_redis(*DURABLE)
     proxy = bench.proxy(redis.url)
     gateway = bench.gateway(
-        upstream, redis=proxy.url, idempotency={"lease": "1s"},
-        store={"timeout": "200ms", "events": {"maxlen": 1000}})
+        upstream, redis=proxy.url, idempotency={"lease": "3s"},
+        store={"timeout": "500ms", "events": {"maxlen": 1000}})
     keys = [f"k{i}" for i in range(40)]
     hold = upstream.hold()
     firsts = [bench.background(gateway.ask, key) for key in keys]
@@ -142,7 +142,7 @@ def what_a_gateway_knows_itself_it_never_calls_unknown(bench):
     hold.release()
     for first in firsts:
         equal(first.result().status, 201)
-    eventually(lambda: int(redis("TIME")[0]) > begun + 2, "the leases end")
+    eventually(lambda: int(redis("TIME")[0]) > begun + 3, "the leases end")
     proxy.release()
     met = set()
     left = list(keys)
