@@ -223,7 +223,7 @@ def in_one_slot(bench, cluster, **members):
     """All keys are in ONE_SLOT: its owner, and a master that may take it
     over."""
     upstream = bench.upstream()
-    store = {**ONE, "timeout": "700ms", **members.pop("store", {})}
+    store = {**ONE, **members.pop("store", {})}
     gateway = bench.gateway(upstream, redis=cluster, store=store, **members)
     owner = cluster.owner(ONE_SLOT)
     to = next(m for m in cluster.masters if m is not owner)
@@ -295,8 +295,8 @@ def a_key_on_its_way_is_asked_for_where_it_has_arrived(bench):
 def what_no_server_can_run_now_is_not_executed(bench):
     cluster = bench.cluster()
     upstream, gateway, owner, to = in_one_slot(
-        bench, cluster, cache={"size": 0})
-    equal(gateway.ask("old").status, 201)
+        bench, cluster, cache={"size": 0}, store={"timeout": "1s"})
+    equal(answered(gateway, "old").status, 201)
     source = cluster.begin_move(ONE_SLOT, to)
     equal(cluster.carry(ONE_SLOT, source, to, ending=b":leases"), 1)
     got = gateway.ask("new")
@@ -334,8 +334,8 @@ def a_claim_waits_until_its_slot_has_arrived(bench):
 def an_outcome_that_comes_while_its_slot_moves_goes_to_disk_first(bench):
     cluster = bench.cluster()
     upstream, gateway, owner, to = in_one_slot(
-        bench, cluster, cache={"size": 0})
-    equal(gateway.ask("old").status, 201)
+        bench, cluster, cache={"size": 0}, store={"timeout": "1s"})
+    equal(answered(gateway, "old").status, 201)
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()

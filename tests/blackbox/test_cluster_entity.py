@@ -24,7 +24,7 @@ class Moving:
         self.upstream = bench.upstream()
         config = bench.config(
             self.upstream, redis=self.cluster, cache={"size": 0},
-            store={"shards": 1, "timeout": "700ms"}, idempotency={
+            store={"shards": 1, "timeout": "1s"}, idempotency={
                 "namespace": "item/{id}", "entity": {"path": "id"},
                 **idempotency})
         config["routes"][0]["path"] = "/v1/items/{id}"

@@ -611,6 +611,7 @@ def a_managed_redis_that_is_silent_is_a_failure(bench):
         assert "restart that" in got["cure"], got
         assert os.path.join("redis", "redis.sock") in got["cure"], got
         equal(found["redis_stopped"]["level"], "skip")
+    patient.config["store"]["timeout"] = "5s"
     patient.misses("redis_unreachable")
     patient.misses("redis_stopped")
     gateway.stop()

@@ -250,7 +250,8 @@ def an_answer_that_comes_twice_is_given_to_no_other_tenant(bench):
             201, f"secret of {request.get('Authorization')}".encode()))
     upstream, wire = bench.upstream(tell), bench.wire()
     gateway = bench.gateway(
-        upstream, redis=wire, workers=1, cache={"size": 0})
+        upstream, redis=wire, workers=1, cache={"size": 0},
+        store={"timeout": "10s"})  # one is held until the other is there
     for tenant in (first, second):
         equal(gateway.ask("k", tenant=tenant).status, 201)
     wire.edit = edit = twice(b"C")
@@ -272,7 +273,8 @@ def a_claim_that_was_granted_once_is_executed_once(bench):
     """Two requests with one key claim it at once, and Redis' yes to the first
     comes twice."""
     upstream, wire = bench.upstream(), bench.wire()
-    gateway = bench.gateway(upstream, redis=wire, workers=1)
+    gateway = bench.gateway(upstream, redis=wire, workers=1,
+                            store={"timeout": "10s"})
     equal(gateway.ask("before").status, 201)
     wire.edit = edit = twice(b"O")
     held = upstream.hold(answer())

@@ -102,7 +102,7 @@ def after_its_lease_an_owner_gives_nothing_away(bench, reply, problem):
     upstream = bench.upstream(reply)
     gateway = bench.gateway(
         upstream, redis=proxy.url, idempotency={"lease": "1s"},
-        store={"timeout": "200ms"})
+        store={"timeout": "1s"})
     other = bench.gateway(
         upstream, redis=redis, admin={"listen": "127.0.0.1:0"})
     hold = upstream.hold()

@@ -133,7 +133,7 @@ def an_answer_whose_record_is_gone_is_not_handed_out_from_disk(bench):
     wire = bench.wire()
     upstream = bench.upstream()
     gateway = bench.gateway(upstream, redis=wire, workers=1,
-                            store={"timeout": "300ms"})
+                            store={"timeout": "1s"})
     equal(gateway.ask("before").status, 201)  # and Redis has the scripts
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
