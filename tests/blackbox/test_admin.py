@@ -892,7 +892,7 @@ def a_deleted_record_is_forgotten(bench):
 
 @test
 def nothing_is_decided_about_a_record_in_flight(bench):
-    upstream, gateway, admin = start(bench)
+    upstream, gateway, admin = start(bench, idempotency={"lease": "5m"})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()

@@ -515,6 +515,7 @@ def outcomes_for_a_dead_master_are_not_read_until_it_is_back(bench):
     upstream = bench.upstream()
     gateway = bench.gateway(
         upstream, redis=cluster, workers=1, cache={"size": 0}, admin=ADMIN,
+        idempotency={"lease": "1m"},
         store={"timeout": "1s", "compression": "none"})
     keys = [f"k{n}" for n in range(12)]
     hold = upstream.hold(answer(201, b"x" * size))
