@@ -94,7 +94,7 @@ def the_outcome_stays_and_takes_the_place_of_what_is_deleted(bench, damage):
     equal(payment.admin("DELETE").status, 200)
     other = bench.gateway(payment.upstream, redis=payment.redis)
     payment.is_replayed(other)
-    equal(payment.gateway.find_log("operator", act="delete")[0]["after"],
+    equal(payment.gateway.wait_for_log("operator", act="delete")["after"],
           "COMPLETED")
     payment.gateway.wait_for_log("journal_delivered")
     eventually(lambda: payment.metric(
