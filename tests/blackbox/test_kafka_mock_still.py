@@ -27,11 +27,11 @@ def wait_said(gateway, since, *words, count=1):
                        words[0], LONG_S)
 
 
-def reader(bench, **members):
+def reader(bench):
     """Each node leads a partition.  Who leads is asked of the node that was
     sent something last, so of the second one soon after the first one's thread
     stands: its own partition is asked for all the time."""
-    r = MockReader(bench, nodes=2, partitions=2, settings=SETTINGS, **members)
+    r = MockReader(bench, nodes=2, partitions=2, settings=SETTINGS)
     for partition, node in ((0, 1), (1, 2)):
         r.kafka.move_leader(r.topic.name, partition, node)
     r.kafka.move_coordinator(r.topic.group, 2)
@@ -74,7 +74,7 @@ def leave_behind(r, gateway):
 def a_partition_that_the_library_left_behind_is_read_again(bench):
     """Although nobody tells the end of another one; and what is being executed
     meanwhile is not executed again."""
-    r = reader(bench, options={"timeout": "240s"})
+    r = reader(bench)
     gateway = r.reading()
     keys = r.add(10)
     r.wait_executed(10)

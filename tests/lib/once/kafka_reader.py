@@ -16,18 +16,19 @@ class MockReader:
     """A topic of a pretended Kafka, its upstream, and gateways that read it."""
 
     def __init__(self, bench, nodes=1, partitions=1, reply=None, settings=None,
-                 options=None, **members):
+                 **members):
         self.bench, self.kafka = bench, bench.mock_kafka(nodes)
         self.topic = Topic(
             self.kafka, f"charges-{next(NUMBERS)}", partitions)
         self.upstream = bench.upstream(reply)
         self.settings, self.members = settings, members
-        self.options = options  # of the upstream, in the file
 
     def serve(self, instance="one"):
+        # What a test holds may have to wait until partitions have moved.
         config = self.bench.config(
-            self.upstream, {"lease": "10s"}, self.options, instance=instance,
-            admin={"listen": "127.0.0.1:0"}, log={"level": "debug"})
+            self.upstream, {"lease": "10s"}, {"timeout": "240s"},
+            instance=instance, admin={"listen": "127.0.0.1:0"},
+            log={"level": "debug"})
         self.topic.source(config, settings=self.settings, **self.members)
         return self.bench.serve(config)
 
