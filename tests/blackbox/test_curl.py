@@ -8,6 +8,7 @@ import subprocess
 from once import tap
 from once.demo import PaymentApi
 from once.tap import equal, test
+from once.wait import eventually
 
 
 def curl(port, key, *options):
@@ -40,7 +41,8 @@ def answers_lost_between_gateway_and_curl_are_replayed_to_its_retries(bench):
     equal(sorted(c["description"] for c in made),
           [f"k{n}" for n in range(6)])
     equal(sorted(c["id"] for c in paid), sorted(c["id"] for c in made))
-    equal(len(gateway.find_log("request", outcome="executed")), 6)
+    eventually(lambda: len(gateway.find_log(
+        "request", outcome="executed")) == 6, "all six are logged")
 
 
 @test

@@ -67,7 +67,7 @@ def two_gateways_of_one_instance_share_a_group(bench):
     topic.wait_finished(START_S)
     equal(len(topic.result_keys()), 100)
     for gateway in (first, second):
-        assert gateway.find_log("message"), "it reads nothing"
+        gateway.wait_for_log("message")
         equal(gateway.find_log("source_broker_down"), [])
 
 
