@@ -761,6 +761,7 @@ def a_lane_that_comes_back_outlives_its_gateway(bench):
     b.wait_dead(("k2", "unknown"), ("k3", "behind"), ("k4", "behind"))
     equal(b.fate.done[:2], ["k0", "k1"])
     hold.release()
+    eventually(lambda: "k2" in b.fate.done, "what was held has ended")
     b.admin.act(b.listed("dead")[0]["key_id"], "release")
     b.replay(positions[2])
     eventually(lambda: b.fate.done[-2:] == ["k3", "k4"], "the others follow")

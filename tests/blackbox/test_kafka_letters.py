@@ -536,6 +536,7 @@ def a_lane_that_comes_back_outlives_its_gateway(bench):
     b.replay(unknown, 409)
     b.admin.act(unknown["key_id"], "release")
     hold.release()
+    eventually(lambda: "k2" in b.done, "what was held has ended")
     b.replay(unknown)
     eventually(lambda: b.done[-2:] == ["k3", "k4"], "the others follow",
                START_S)
