@@ -1201,7 +1201,8 @@ def clocks_that_are_apart_are_a_warning(bench):
     patient = Patient(bench, redis=twister)
     got = patient.finds("clocks")
     equal((got["where"], got["level"]), ("/store/redis", "warn"))
-    assert re.search(r": (89|90|91)\.\d s behind", got["words"]), got
+    # As far at least as is certain, however long the reply took.
+    assert re.search(r": (8[5-9]|90)\.\d s behind", got["words"]), got
     twister.twist = lambda asked, reply: reply
     patient.misses("clocks")
     twister.listener.close()
