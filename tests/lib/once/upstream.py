@@ -111,8 +111,10 @@ class Connection:
                 request = self.read()
                 if request is None:
                     break
+                # Whoever waits for it may change the replies at once.
+                reply = self.upstream.answer_to(request)
                 self.upstream.seen(request)
-                self.upstream.answer_to(request)(self, request)
+                reply(self, request)
         except (OSError, Broken, ValueError):
             pass  # the gateway left; what it sent is what counts
         finally:
