@@ -149,7 +149,7 @@ def what_happened_is_waited_for(bench, chunked):
        for status in (201, 502) for name, chunked in FORMS])
 def then_the_answer_is_a_broken_one(bench, status, chunked):
     upstream, gateway, hog = short_of_memory(
-        bench, large(status, chunked), timeout="1s")
+        bench, large(status, chunked), timeout="2s")
     got = gateway.ask("k")
     equal((got.status, got.problem), (502, "outcome-unknown"))
     line = gateway.wait_for_log("outcome_unknown")
@@ -165,7 +165,7 @@ def then_the_answer_is_a_broken_one(bench, status, chunked):
        ("its own word", 201, [("Idempotency-Outcome", "release")])])
 def what_releases_by_its_head_releases(bench, status, fields):
     upstream, gateway, hog = short_of_memory(
-        bench, large(status, fields=fields), timeout="1s")
+        bench, large(status, fields=fields), timeout="2s")
     got = gateway.ask("k")
     equal((got.status, got.problem), (503, "overloaded"))
     equal(got.json()["retry"], "same-key")
@@ -178,7 +178,7 @@ def what_releases_by_its_head_releases(bench, status, fields):
 
 @test
 def a_no_about_an_unknown_outcome_is_a_no(bench):
-    upstream, gateway, hog = asked_about(bench, large(404), timeout="1s")
+    upstream, gateway, hog = asked_about(bench, large(404), timeout="2s")
     before = upstream.reply
 
     def script(connection, request):
@@ -193,7 +193,7 @@ def a_no_about_an_unknown_outcome_is_a_no(bench):
 
 @test
 def a_yes_that_cannot_be_read_leaves_it_unknown(bench):
-    upstream, gateway, hog = asked_about(bench, large(200), timeout="1s")
+    upstream, gateway, hog = asked_about(bench, large(200), timeout="2s")
     equal(gateway.ask("k").problem, "outcome-unknown")
     hog.leave()
     got = gateway.ask("k")

@@ -531,7 +531,7 @@ def the_statuses_are_those_that_are_answered(bench):
 def the_statuses_of_an_unknown_outcome_are_told(bench, idempotency, told):
     """When it happens, in whichever way, and for a retry."""
     upstream, gateway = start(bench, close_unanswered, idempotency,
-                              options={"timeout": "200ms"})
+                              options={"timeout": "2s"})
     said = gateway.send(http.build("GET", "/.well-known/idempotency")).json()
     said = said["statuses"]["outcome-unknown"]
     if told is not None:

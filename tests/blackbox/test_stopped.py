@@ -12,8 +12,8 @@ from once.tap import each, equal, test
 from once.upstream import Hold, answer
 from once.wait import PATIENCE, eventually
 
-TIMEOUT_S = 0.4
-TIMEOUT = "400ms"
+TIMEOUT_S = 1.5
+TIMEOUT = "1500ms"
 
 
 class Late(Hold):
@@ -34,7 +34,7 @@ class Late(Hold):
         assert self.left.wait(PATIENCE), "no answer left"
 
 
-def while_stopped(gateway, happens, seconds=2 * TIMEOUT_S):
+def while_stopped(gateway, happens, seconds=TIMEOUT_S + 0.2):
     """The gateway is stopped, something happens, and it goes on later."""
     gateway.freeze()
     happens()

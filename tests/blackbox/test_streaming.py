@@ -395,7 +395,7 @@ def an_answer_that_breaks_off_cuts_the_client(bench, data, version):
 @test
 def an_upstream_that_falls_silent_in_its_answer_cuts_the_client(bench):
     upstream = bench.upstream()
-    gateway = bench.gateway(upstream, options={"timeout": "300ms"})
+    gateway = bench.gateway(upstream, options={"timeout": "2s"})
 
     def script(connection, request):
         connection.send(answer(200, b"x" * 1000)[:-10])

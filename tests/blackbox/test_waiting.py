@@ -172,6 +172,7 @@ def a_thousand_that_wait_ask_redis_nothing_and_get_the_answer(bench):
     redis = bench.own_redis()
     upstream, gateway = bench.pair(
         redis=redis, admin={"listen": "127.0.0.1:0"},
+        options={"timeout": "2m"},
         # One shard, so that the sweeper asks four times a second.
         store={"shards": 1}, log={"access": False},
         idempotency={"in_flight": "wait", "wait_timeout": "50s"})

@@ -137,7 +137,7 @@ def an_api_that_was_killed_after_its_commit_is_not_sent_it_again(bench):
 @test
 def nobody_decides_while_the_api_has_it_open(bench):
     """Its row is locked; nothing is changed by asking."""
-    ledger, upstream, gateway = begin(bench, options={"timeout": "400ms"})
+    ledger, upstream, gateway = begin(bench, options={"timeout": "2s"})
     hold = ledger.stop("open")
     equal(gateway.ask("k").status, 504)
     equal(asks(gateway, "unknown").get("Retry-After"), "1")
@@ -151,7 +151,7 @@ def nobody_decides_while_the_api_has_it_open(bench):
 def what_the_api_begins_after_it_was_revoked_fails(bench):
     """It has been sent, and lies in a socket: no time is long enough for
     that."""
-    ledger, upstream, gateway = begin(bench, options={"timeout": "400ms"})
+    ledger, upstream, gateway = begin(bench, options={"timeout": "2s"})
     hold = ledger.stop("come")
     equal(gateway.ask("k").status, 504)
     equal(said(settled(gateway)), (201, OWN, False))
@@ -273,7 +273,7 @@ def started_is_held(bench):
 def what_was_started_is_revoked_once_the_api_says_no(bench):
     """It may not go on after that."""
     ledger, upstream, gateway = begin(
-        bench, witness=ASKED_ON, options={"timeout": "400ms"})
+        bench, witness=ASKED_ON, options={"timeout": "2s"})
     ledger.starts = True
     hold = ledger.stop("started")
     equal(gateway.ask("k").status, 504)

@@ -25,7 +25,7 @@ def begin(bench, postgres, url=None, **witness):
     upstream = bench.upstream(answer(402))
     gateway = bench.gateway(
         upstream, {"on_unknown": ledger.policy(**witness)},
-        {"timeout": "400ms"}, workers=1, admin={"listen": "127.0.0.1:0"},
+        {"timeout": "2s"}, workers=1, admin={"listen": "127.0.0.1:0"},
         brokers={"ledger": {"postgres": url or postgres.url}})
     tries = itertools.count()
     eventually(lambda: gateway.ask(f"warm-{next(tries)}").status == 402,
