@@ -89,13 +89,13 @@ def an_owner_that_slept_past_its_lease_still_completes(bench):
 def a_redis_that_freezes_for_a_lease_costs_no_outcome(bench):
     redis = bench.own_redis()
     upstream, gateway = bench.pair(
-        redis=redis, idempotency={"lease": "300ms"},
-        store={"timeout": "100ms"})
+        redis=redis, idempotency={"lease": "1500ms"},
+        store={"timeout": "500ms"})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
     redis.freeze()
-    until = time.monotonic() + 0.6  # two leases
+    until = time.monotonic() + 3  # two leases
     eventually(lambda: time.monotonic() > until)
     redis.thaw()
     hold.release()

@@ -172,8 +172,8 @@ def of_what_operators_do(bench):
 @test
 def of_outcomes_that_go_to_the_journal(bench):
     redis = bench.own_redis("--appendonly", "yes")
-    upstream, gateway = started(bench, redis=redis, store={
-        "timeout": "500ms"}, idempotency={"lease": "60s"})
+    upstream, gateway = started(bench, redis=redis, idempotency={
+        "lease": "60s"})
     hold = upstream.hold()
     first = bench.background(gateway.send, pay())
     hold.wait_arrived()

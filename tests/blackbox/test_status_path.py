@@ -267,7 +267,7 @@ def what_is_no_key_in_a_path_reaches_nobody_as_one(bench, text):
 @test
 def without_redis_nothing_is_said_of_a_key(bench):
     redis = bench.own_redis("--appendonly", "yes", "--appendfsync", "always")
-    _, gateway = start(bench, redis=redis, store={"timeout": "300ms"})
+    _, gateway = start(bench, redis=redis)
     gateway.ask("k", tenant=TENANT)
     redis.kill()
     status, got = look(gateway, "k")

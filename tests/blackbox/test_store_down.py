@@ -79,13 +79,13 @@ def pass_through_needs_no_redis(bench):
 @test
 def a_frozen_redis_means_503_within_its_timeout(bench):
     redis = bench.own_redis()
-    upstream, gateway = bench.pair(redis=redis, store={"timeout": "300ms"})
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "1s"})
     equal(gateway.ask("before").status, 201)
     redis.freeze()
     started = time.monotonic()
     refused(gateway, "k")
     took = time.monotonic() - started
-    assert 0.2 < took < 10, took
+    assert 0.9 < took < 10, took
     equal(upstream.count(), 1)
     redis.thaw()
     works(gateway)
@@ -95,13 +95,13 @@ def a_frozen_redis_means_503_within_its_timeout(bench):
 def a_claim_that_came_too_late_is_given_back(bench):
     """Redis may have executed what we no longer wait for."""
     redis = bench.own_redis()
-    upstream, gateway = bench.pair(redis=redis, store={"timeout": "200ms"})
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "1s"})
     equal(gateway.ask("before").status, 201)
     redis.freeze()
     refused(gateway, "k")
     redis.thaw()
     works(gateway)
-    eventually(lambda: gateway.ask("k").status == 201, "the key is free", 10)
+    eventually(lambda: gateway.ask("k").status == 201, "the key is free")
     equal(upstream.count(key="k"), 1)
     assert gateway.ask("k").replayed
 
@@ -147,7 +147,7 @@ def a_claim_whose_reply_is_lost_is_given_back(bench):
 
 @test
 def a_claim_that_arrives_after_its_deadline_is_no_claim(bench):
-    wire, upstream, gateway = on_a_wire(bench, "300ms")
+    wire, upstream, gateway = on_a_wire(bench, "1s")
     held = wire.hold()
     refused(gateway, "k")
     works(gateway)
@@ -233,7 +233,7 @@ def connections_that_redis_kills_are_made_again(bench):
 @test
 def an_outcome_that_redis_could_not_take_at_once_is_not_lost(bench):
     redis = bench.own_redis()
-    upstream, gateway = bench.pair(redis=redis, store={"timeout": "200ms"})
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "1s"})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
