@@ -207,7 +207,7 @@ def its_lease_is_renewed_as_long_as_it_travels(bench, policy):
     """Or another one would execute, or ask, before it is there."""
     wire = bench.wire()
     upstream, gateway = started(
-        bench, wire, {"lease": "1s", "on_unknown": policy})
+        bench, wire, {"lease": "3s", "on_unknown": policy})
     other = bench.serve({
         **gateway.config, "state_dir": bench.folder(),
         "store": {**gateway.config["store"], "redis": bench.redis.url}})

@@ -41,12 +41,12 @@ def stays_in_flight(gateway, seconds):
 @test
 def an_upstream_slower_than_three_leases_ends_completed(bench):
     # Long enough not to expire because the machine is busy.
-    upstream, gateway = bench.pair(idempotency={"lease": "1500ms"})
-    other = bench.gateway(upstream, {"lease": "1500ms"})
+    upstream, gateway = bench.pair(idempotency={"lease": "2s"})
+    other = bench.gateway(upstream, {"lease": "2s"})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
-    stays_in_flight(other, 5)
+    stays_in_flight(other, 6.5)
     hold.release()
     equal(first.result().status, 201)
     assert other.ask("k").replayed
@@ -68,7 +68,7 @@ def a_payment_in_flight_is_not_given_up_before_its_lease(bench):
 @test
 def an_owner_that_slept_past_its_lease_still_completes(bench):
     """Nobody has taken its place: its answer is the truth, even if late."""
-    upstream, gateway = bench.pair(idempotency={"lease": "300ms"})
+    upstream, gateway = bench.pair(idempotency={"lease": "1500ms"})
     other = bench.gateway(upstream)
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
@@ -258,9 +258,9 @@ def the_rest_of_a_request_is_not_sent_after_its_lease(bench, size, tls):
     """The lease cannot be renewed: the key is another owner's soon."""
     redis = bench.own_redis()
     upstream, reluctant, gateway, first = half_sent(
-        bench, size, tls, redis=redis, store={"timeout": "300ms"})
+        bench, size, tls, redis=redis, store={"timeout": "1s"})
     redis.freeze()
-    after(1.5)
+    after(2.5)
     got = reluctant.read()
     assert got < size, f"{got} bytes went out"
     redis.thaw()
@@ -289,7 +289,7 @@ def nor_while_replicas_lack_the_renewal(bench, size, tls):
         bench, size, tls)
     replica.freeze()
     master("CLIENT", "KILL", "TYPE", "replica")
-    after(3)
+    after(4)
     got = reluctant.read()
     assert got < size, f"{got} bytes went out"
     equal(first.result().problem, "outcome-unknown")
@@ -322,8 +322,8 @@ def nor_by_one_that_slept_past_its_lease(bench, size, tls):
 
 @each(HALF_SENT)
 def while_the_lease_is_renewed_a_slow_upstream_gets_all(bench, size, tls):
-    upstream, reluctant, gateway, first = half_sent(bench, size, tls)
-    after(2.5)
+    upstream, reluctant, gateway, first = half_sent(bench, size, tls, "2s")
+    after(3.5)
     equal(reluctant.read(), size)
     equal(first.result().problem, "outcome-unknown")  # it says nothing
 
@@ -335,12 +335,13 @@ def stopped_before_it_sends(bench, on_unknown="hold"):
     if not program or not os.access(program, os.X_OK):
         raise tap.Skip("there is no test build")
     upstream = bench.upstream()
-    config = bench.config(upstream, {"lease": "300ms",
-                                     "on_unknown": on_unknown})
+    policy = {"lease": "1s", "on_unknown": on_unknown}
+    config = bench.config(upstream, policy)
     slow = bench.serve(config, {"ONCE_FAULT": "execution:FORWARD"},
                        program=program)
     first = bench.background(slow.ask, "k")
     slow.wait_for_log("fault_point")
+    policy["lease"] = "15s"
     config["state_dir"] = bench.folder()
     return upstream, slow, bench.serve(config), first
 

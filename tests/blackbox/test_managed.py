@@ -129,7 +129,7 @@ def a_private_redis_does_not_outlive_a_gateway_that_was_killed(bench):
 
 @test
 def a_payment_that_ran_when_the_gateway_was_killed_is_held(bench):
-    managed = Managed(bench, {"lease": "500ms"})
+    managed = Managed(bench, {"lease": "2s"})
     hold = managed.upstream.hold()
     first = bench.background(managed.ask, "k")
     hold.wait_arrived()

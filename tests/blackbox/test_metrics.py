@@ -237,7 +237,7 @@ def a_name_with_quotes_is_a_label_still(bench):
 
 @test
 def what_is_fenced_is_counted(bench):
-    upstream, gateway = start(bench, idempotency={"lease": "300ms"})
+    upstream, gateway = start(bench, idempotency={"lease": "2s"})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()

@@ -121,7 +121,7 @@ def a_certificate_that_is_not_trusted_is_502_and_nothing_is_sent(bench):
 def a_gateway_that_was_killed_leaves_an_unknown_key_and_no_second_try(bench):
     upstream = bench.upstream()
     hold = upstream.hold()
-    idempotency = {"lease": "500ms"}
+    idempotency = {"lease": "2s"}
     gateway = bench.gateway(upstream, idempotency)
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
@@ -144,7 +144,7 @@ def a_lease_that_ran_out_is_noticed_without_a_retry(bench):
     """Another gateway logs it within five seconds."""
     upstream = bench.upstream()
     hold = upstream.hold()
-    idempotency = {"lease": "500ms"}
+    idempotency = {"lease": "2s"}
     gateway = bench.gateway(upstream, idempotency)
     other = bench.gateway(upstream, idempotency)
     bench.background(gateway.ask, "k")
