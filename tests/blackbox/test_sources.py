@@ -97,7 +97,7 @@ def what_another_has_completed_meanwhile_is_a_duplicate(bench):
     gateway.freeze()
     eventually(lambda: other.ask("k", body=b"{}").problem ==
                "outcome-unknown", "nobody knows any more")
-    key_id = other.find_log("request")[0]["key_id"]
+    key_id = other.wait_for_log("request")["key_id"]
     equal(Admin(other).post(f"/keys/{key_id}/release").status, 200)
     told = other.ask("k", body=b"{}")
     equal(told.status, 201)
@@ -634,8 +634,8 @@ def an_outage_of_the_broker_loses_nothing(bench):
     eventually(lambda: gateway.ask("k", body=b"{}").status == 201,
                "its answer is stored")
     stream.redis.restart()
-    gateway.wait_for_log("message", key_id=gateway.find_log(
-        "request")[0]["key_id"])
+    gateway.wait_for_log("message", key_id=gateway.wait_for_log(
+        "request")["key_id"])
     equal((upstream.count(), stream.pending()), (1, []))
 
 

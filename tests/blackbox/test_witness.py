@@ -100,7 +100,7 @@ def the_api_is_told_what_its_witness_needs(bench):
     equal(request.get("idempotency_key_id"), None)
     equal(ledger.postgres.rows("SELECT key_id FROM ledger_witness"),
           [{"key_id": key_id}])
-    equal(gateway.find_log("request")[-1]["key_id"], key_id)
+    gateway.wait_for_log("request", key_id=key_id)
 
 
 @test
