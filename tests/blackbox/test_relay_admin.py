@@ -38,7 +38,8 @@ def relays_are_shown(bench):
     admin = Admin(gateway)
     pay(gateway, "a", "b")
     ledger.wait_whole()
-    eventually(lambda: shown(admin)["lag"] == 0, "it has brought all")
+    eventually(lambda: (shown(admin)["lag"], shown(admin)["events"]) == (0, 4),
+               "it has brought all")
     equal(shown(admin), {
         "name": "ledger", "kind": "postgres", "broker": "shop",
         "table": "ledger", "runs": True, "up": True, "lag": 0, "events": 4,
