@@ -320,6 +320,7 @@ def those_who_come_together_wait_together(bench):
 def many_who_wait_in_vain_are_all_refused_in_time(bench, times):
     world = World(bench, workers=1, times=times)
     world.pay("old")
+    world.wait_noted()
     world.part()
     tasks = [bench.background(world.ask, f"k{n}") for n in range(40)]
     equal({task.result(60).problem for task in tasks}, {"store-unavailable"})
@@ -406,6 +407,7 @@ def a_user_who_may_not_wait_claims_nothing(bench):
 def with_functions_it_is_the_same(bench):
     world = World(bench, store={"scripting": "function"})
     world.pay("k")
+    world.wait_noted()
     world.part()
     world.refused("k2")
     assert world.ask("k").replayed
