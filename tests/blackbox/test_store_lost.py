@@ -61,9 +61,10 @@ def standing(gateway):
 
 
 def act(gateway, position, what):
-    said = gateway.admin.post(
-        f"/messages/{id_of(position.encode())}/{what}", {"note": "n"})
-    assert said.status in (200, 202), said
+    """Once the gateway knows that it is acknowledged."""
+    path = f"/messages/{id_of(position.encode())}/{what}"
+    eventually(lambda: gateway.admin.post(
+        path, {"note": "n"}).status in (200, 202), f"{what}: it is done")
 
 
 def go_on(gateway):
