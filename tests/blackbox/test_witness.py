@@ -372,7 +372,7 @@ def rows_of_a_life_before_are_met_where_the_api_refuses(bench):
 @test
 def a_revocation_of_a_life_before_releases_the_key(bench):
     ledger, upstream, gateway = begin(
-        bench, admin={"listen": "127.0.0.1:0"})
+        bench, admin={"listen": "127.0.0.1:0"}, cache={"size": 0})
     ledger.dies("open")
     equal(gateway.ask("k").status, 502)
     key_id = upstream.requests[0].get("Idempotency-Key-Id")
