@@ -172,7 +172,7 @@ def where_eviction_is_allowed_nothing_is_refused(bench):
     evict(redis)
     redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     eventually(lambda: gateway.ask("k").status == 201)
-    equal(readiness(gateway)[0], 200)
+    wait_ready(gateway)
     equal(gateway.find_log("store_unsafe"), [])
 
 
