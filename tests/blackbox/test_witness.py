@@ -523,7 +523,9 @@ def it_is_asked_about_once_a_later_answer_had_its_row(bench):
     equal(gateway.ask("k").status, 502)
     # For a moment the sweep has the record, and asks in vain.
     eventually(lambda: gateway.ask("k").problem == "outcome-unknown")
-    equal(gateway.ask("later").status, 201)
+    # The first may be sent in the very millisecond of that.
+    for number in range(3):
+        equal(gateway.ask(f"later{number}").status, 201)
     equal(said(settled(gateway)), (201, OWN, False))
     equal(upstream.count(key="k"), 2)
 
