@@ -247,7 +247,7 @@ def reconcile_does_not_ask_before_the_outcome_has_settled(bench):
 
 @test
 def reconcile_asks_once_the_outcome_has_settled(bench):
-    upstream, gateway = in_doubt(bench, ask_at(settle="1200ms"))
+    upstream, gateway = in_doubt(bench, ask_at(settle="2s"))
     upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
     early = gateway.ask("k/1~x")
     equal((early.problem, early.get("Retry-After")), ("outcome-unknown", "2"))

@@ -215,7 +215,7 @@ def who_was_frozen_executes_nothing_once_another_leads(bench):
     behind that is executed."""
     upstream = bench.upstream(not_yet)
     stream, config = begin(
-        bench, upstream, {"retry": {"first": "3s", "most": "3s"}},
+        bench, upstream, {"retry": {"first": "4s", "most": "4s"}},
         admin={"listen": "127.0.0.1:0"}, log={"level": "debug"})
     first = bench.serve(dict(config, instance="first"))
     position = stream.add(body=body("a", 0))

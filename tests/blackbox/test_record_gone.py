@@ -158,7 +158,7 @@ def it_is_executed_where_an_operator_releases_its_key(bench):
 
 @test
 def it_is_a_dead_letter_of_unknown_outcome_after_hold(bench):
-    lost = Lost(bench, hold="2s").held().lose()
+    lost = Lost(bench, hold="5s").held().lose()
     eventually(lambda: lost.stream.entries("charges:dead"), "it is dead")
     letter, = lost.stream.entries("charges:dead")
     equal((letter["onceproxy-reason"], lost.count()), (b"unknown", 1))

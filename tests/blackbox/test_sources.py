@@ -299,11 +299,11 @@ def a_message_that_is_too_old_is_a_dead_letter(bench):
 @test
 def a_held_message_that_has_become_too_old_is_held_by_the_next_reader(bench):
     upstream = bench.upstream(close_unanswered)
-    stream, gateway = started(bench, upstream, None, {"max_age": "1s"})
+    stream, gateway = started(bench, upstream, None, {"max_age": "3s"})
     position = stream.add(body=b"{}", idempotency_key="k")
     gateway.wait_for_log("message_held")
     gateway.kill()
-    wait_until_older(position, 1000)
+    wait_until_older(position, 3000)
     again = bench.serve(gateway.config)
     again.wait_for_log("message_held", position=position.decode())
     equal((stream.entries("charges:dead"), stream.pending()), ([], [position]))
@@ -314,11 +314,11 @@ def a_held_message_that_has_become_too_old_is_held_by_the_next_reader(bench):
 def a_stored_message_that_has_become_too_old_is_a_duplicate(bench):
     upstream = bench.upstream()
     stream, gateway = started(
-        bench, upstream, None, {"max_age": "1s", "results": {"stream": "r"}})
+        bench, upstream, None, {"max_age": "3s", "results": {"stream": "r"}})
     first = stream.add(body=b"{}", idempotency_key="k")
     gateway.wait_for_log("message", outcome="executed")
     gateway.kill()
-    wait_until_older(first, 1000)
+    wait_until_older(first, 3000)
     stream.redis("XGROUP", "SETID", stream.name, stream.group, "0")
     bench.serve(gateway.config).wait_for_log("message", outcome="duplicate")
     equal((stream.entries("charges:dead"), stream.pending()), ([], []))
@@ -801,7 +801,7 @@ def nothing_rests_after_a_reload_that_changes_the_stream(bench):
         config["sources"]["charges"]["stream"] = streams[(n + 1) % 2].name
         reload(gateway, config)
         eventually(lambda: streams[(n + 1) % 2].pending() == [],
-                   "all is acknowledged", timeout=4)
+                   "all is acknowledged", timeout=20)
 
 
 tap.main()
