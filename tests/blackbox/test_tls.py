@@ -313,7 +313,7 @@ def a_handshake_of_single_bytes_comes_to_its_end(bench):
 
 @each([("nothing is sent", 0), ("half of the first message", 100)])
 def a_handshake_that_stalls_is_cut(bench, length):
-    served = Served(bench, limits={"header_timeout": "300ms"})
+    served = Served(bench, limits={"header_timeout": "2s"})
     hello = hello_of(served.context)[2].read()
     with connect(served.gateway.address) as sock:
         sock.sendall(hello[:length])
