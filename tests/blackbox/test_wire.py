@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import termios
+import time
 
 from once import tap
 from once.certificates import Authority
@@ -429,6 +430,7 @@ def what_is_sent_for_ever_is_cut(bench, in_pieces):
     with gateway.client() as client:
         client.send(headed(keyed("k"), {"Content-Length": 1 << 40}))
         equal(client.read().status, 413)
+        began = time.monotonic()
         try:
             while sent < 200 * MIB:
                 client.send(b"x" * (MIB // 2))
@@ -437,7 +439,9 @@ def what_is_sent_for_ever_is_cut(bench, in_pieces):
                     eventually(is_read, "the gateway reads it")
         except (BrokenPipeError, ConnectionResetError):
             pass
-    assert 60 * MIB < sent < 68 * MIB, f"{sent} bytes were taken"
+    assert sent < 68 * MIB, f"{sent} bytes were taken"
+    # Or for ten seconds, which is less where the machine is slow.
+    assert sent > 60 * MIB or time.monotonic() - began > 9, sent
     equal(upstream.count(), 0)
 
 
