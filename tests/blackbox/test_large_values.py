@@ -350,7 +350,7 @@ def replies_that_trickle_are_waited_for(bench):
         upstream, redis=proxy.url, workers=1, cache={"size": 0},
         store={"timeout": f"{TIMEOUT_S}s", "shards": 1})
     equal(gateway.ask("first").status, 201)
-    proxy.trickle(20, 0.5 * TIMEOUT_S)
+    proxy.trickle(10, 0.25 * TIMEOUT_S)
     began = time.monotonic()
     equal(gateway.ask("k").status, 201)
     assert time.monotonic() - began > 2 * TIMEOUT_S, "it was not slow"
