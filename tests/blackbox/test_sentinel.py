@@ -163,7 +163,7 @@ def a_name_that_no_sentinel_knows_is_said_once(bench):
 def a_killed_master_costs_503_and_nothing_else(bench):
     """Payments that are on their way are stored in the new master, whatever
     was answered is replayed, and nothing is executed twice."""
-    sentinels, upstream, gateway = started(bench)
+    sentinels, upstream, gateway = started(bench, down_after_ms=4000)
     old = sentinels.servers[0]
     keys = [f"before{n}" for n in range(8)]
     answers = {key: taken(gateway, key) for key in keys}
