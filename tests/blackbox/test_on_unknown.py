@@ -11,7 +11,7 @@ from once import tap
 from once.admin import Admin
 from once.http import keyed
 from once.tap import each, equal, test
-from once.upstream import answer, then_close
+from once.upstream import answer, refused_port, then_close
 from once.wait import eventually
 
 BY_KEY = "/v1/charges/by-key/"
@@ -130,13 +130,12 @@ def what_was_not_sent_leaves_the_owner_before_its_truth(bench):
     options = {"lease": "1s", "on_unknown": "retry"}
     first = bench.gateway(upstream, idempotency=options)
     config = bench.config(upstream, idempotency=options)
-    dead = bench.upstream(backlog=0)
-    config["upstreams"]["api"] = f"http://{dead.address}"
-    dead.stop()
+    dead, port = refused_port()
+    config["upstreams"]["api"] = f"http://127.0.0.1:{port}"
     second = bench.serve(config)
     got = bench.background(first.ask, "k")
     hold.wait_arrived()
-    with frozen(first):
+    with dead, frozen(first):
         eventually(lambda: second.ask("k").problem == "outcome-unknown")
     hold.release()
     equal(got.result().body, b"the truth")

@@ -15,8 +15,8 @@ from once import tap
 from once.gateway import program
 from once.http import build, keyed
 from once.tap import each, equal, test
-from once.upstream import (answer, close_unanswered, reset_unanswered,
-                           then_close)
+from once.upstream import (answer, close_unanswered, refused_port,
+                           reset_unanswered, then_close)
 from once.wait import eventually
 
 
@@ -264,12 +264,12 @@ def keepalive_bounds_the_idle_connections(bench):
 @test
 def another_target_is_tried_only_while_nothing_was_sent(bench):
     good, bad = bench.upstream(), bench.upstream(close_unanswered)
-    dead = bench.upstream()
-    dead.stop()
-    gateway = bench.gateway(
-        good, options={"targets": [dead.url, good.url]}, workers=1)
-    for number in range(6):
-        equal(gateway.ask(f"k{number}").status, 201)
+    dead, port = refused_port()
+    gateway = bench.gateway(good, options={"targets": [
+        f"http://127.0.0.1:{port}", good.url]}, workers=1)
+    with dead:
+        for number in range(6):
+            equal(gateway.ask(f"k{number}").status, 201)
     equal(good.count(), 6)
     gateway = bench.gateway(
         good, options={"targets": [bad.url, good.url]}, workers=1)
