@@ -22,6 +22,7 @@ from once.kafka import START_S
 from once.kafka_topic import need_reader
 from once.manual import Examples
 from once.messages import Beside, Stream, as_text
+from once.ports import own_address
 from once.postgres import programs
 from once.process import Process
 from once.redis import RedisClient, RedisError
@@ -38,13 +39,6 @@ EXAMPLES = Examples("onceproxy-setup.7", "onceproxy-brokers.7",
 
 
 # --- the kitchen ---
-
-def free_address():
-    """A port that nobody listens on, for programs that cannot use port 0."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return "127.0.0.1:%d" % sock.getsockname()[1]
-
 
 def needs(program):
     """Its path; /usr/sbin is not on everybody's PATH."""
@@ -190,7 +184,7 @@ def listens(process, address):
 
 
 def behind_nginx(bench, first, second):
-    address = free_address()
+    address = own_address()
     process = nginx(bench, EXAMPLES.take("nginx.conf", {
         "10.0.0.11:8080": first, "10.0.0.12:8080": second,
         "$scheme;": "https;",  # as set where TLS ends at the balancer
@@ -227,7 +221,7 @@ def nginx_sends_no_post_twice(bench):
 
 
 def behind_haproxy(bench, first, second, ports):
-    address = free_address()
+    address = own_address()
     text = EXAMPLES.take("haproxy.cfg", {
         "bind :80": f"bind {address}",
         "check port 9090": "check",
@@ -697,7 +691,7 @@ class Ledger:
 def asking_first(bench, gateway, ledger):
     """nginx between a gateway and its API; the members that the gateway
     needs."""
-    between = free_address()
+    between = own_address()
     process = nginx(bench, EXAMPLES.take("ask-first.conf", {
         "127.0.0.1:9001": between,
         "http://127.0.0.1:9000": ledger.url}))
@@ -768,7 +762,7 @@ class Night:
         self.api = bench.process(PaymentApi())
         self.gateway = bench.gateway(
             self.api.url, {"label": ["/order"]},
-            admin={"listen": free_address()})
+            admin={"listen": own_address()})
         got = self.ask("?drop=1")
         equal(got.problem, "outcome-unknown")
         self.key_id = got.json()["instance"].rsplit(":", 1)[1]
@@ -881,7 +875,7 @@ def with_a_hook(bench, url):
 
 def receiver(bench, name, program):
     """Its process, and where it listens."""
-    address = free_address()
+    address = own_address()
     port = address.split(":")[1]
     script = bench.file(EXAMPLES.take(name, {"9002": port}).encode(), name)
     start = EXAMPLES.take("webhook-start.sh", {
@@ -1122,7 +1116,7 @@ def with_topics(bench):
 
 def read_by(bench, kafka, upstream):
     return with_messages(bench, "topic.json", upstream, {
-        '"listen": "127.0.0.1:9090"': f'"listen": "{free_address()}"',
+        '"listen": "127.0.0.1:9090"': f'"listen": "{own_address()}"',
         '["10.0.0.5:9092", "10.0.0.6:9092"]': json.dumps(kafka.addresses)})
 
 
@@ -1198,7 +1192,7 @@ class DeadLetters:
         self.there = {"-h 10.0.0.3": f"-s {self.queue.path}"}
         shell(bench, "stream-user.sh", self.there)
         self.gateway = with_messages(bench, "stream.json", self.upstream, {
-            '"listen": "127.0.0.1:9090"': f'"listen": "{free_address()}"',
+            '"listen": "127.0.0.1:9090"': f'"listen": "{own_address()}"',
             '"order_by": ["/account"]': '"order_by": ["/account"], "retry": '
                                         '{"first": "1ms", "attempts": 2}',
             "redis://gateway@10.0.0.3:6379": self.queue.url,
