@@ -19,6 +19,9 @@ from once.tap import Skip, equal, test
 
 EXAMPLES = Examples("onceproxy-tutorial.7")
 PATIENCE_S = 120
+# A reader's second is a busy machine's moment: until the API has the payment.
+SECOND = "& sleep 1\n"
+UNTIL = "& until grep -q '^waiting' api.log; do sleep 0.1; done\n"
 OLD = '     "idempotency": {"lease": "2s", "label": ["/order"]}},\n'
 
 
@@ -46,6 +49,8 @@ def script():
 def follow(bench):
     """Types it all; what came out, by the names of the blocks."""
     text = script().replace("SOURCE", source("."))
+    assert SECOND in text
+    text = text.replace(SECOND, UNTIL)
     for old, new in zip(("8080", "9090", "9000"), free_ports(3)):
         text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{new}")
     folder = bench.folder()
