@@ -844,6 +844,7 @@ def who_acts_is_shown_and_who_may_only_look_has_no_buttons(bench):
         "alice": "alices", "carol": {"token": "carols", "read_only": True}}})
     key_id = s.unknown()
     s.open()
+    s.browser.wait_for("#login")
     s.browser.type("#token", "carols" + ENTER)
     s.browser.wait_for(s.row(key_id))
     s.browser.wait_text("#you", "carol, who may only look")
