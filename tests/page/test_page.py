@@ -106,7 +106,10 @@ class Stage:
         said to those who hear the page."""
         self.browser.wait_text(".result", words)
         eventually(lambda: self.browser.run(IS_BEFORE_THE_EYES), "the focus")
-        assert words in self.browser.run(
+        assert words in self.said()
+
+    def said(self):
+        return self.browser.run(
             "return document.getElementById('said').textContent")
 
     def press_until(self, focus):
@@ -579,7 +582,8 @@ def an_id_is_copied_by_a_button(bench):
         s.browser.command("POST", "permissions", {
             "descriptor": {"name": name}, "state": "granted"})
     s.browser.click(s.row(key_id, ".copy"))
-    s.browser.wait_text(s.row(key_id, ".copy"), "Copied")
+    # It stands on the button for two seconds, and is said to those who hear.
+    eventually(lambda: s.said() == "Copied", "it is copied")
     equal(s.browser.run("return navigator.clipboard.readText();"), key_id)
     s.browser.wait_text(s.row(key_id, ".copy"), "Copy")
     s.calm()
