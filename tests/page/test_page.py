@@ -652,9 +652,9 @@ def the_last_hour_is_there_when_the_page_is_opened(bench):
         equal(s.gateway.ask(key).status, 201)
     s.unknown()
     s.look()
-    equal(s.browser.text("#legend").split("\n"), [
+    eventually(lambda: s.browser.text("#legend").split("\n") == [
         "Executed", "2", "Replayed", "1", "Passed", "0",
-        "Refused", "0", "Failed", "0", "Unknown", "1"])
+        "Refused", "0", "Failed", "0", "Unknown", "1"], "the legend")
     for kind in ("#chart .executed", "#chart .unknown", "#times .body"):
         assert s.browser.run("return document.querySelector(arguments[0])"
                              ".getBoundingClientRect().height", kind) > 1
@@ -1150,8 +1150,9 @@ def a_relay_is_shown_paused_and_resumed(bench):
 def a_held_message_and_its_key_are_one_row(bench):
     s = SourceStage(bench)
     message = s.held()
+    s.browser.wait_text("#scharges", "1 held")
     shown = s.browser.text("#scharges")
-    for words in ("running", "redis queue, charges", "1 held"):
+    for words in ("running", "redis queue, charges"):
         assert words in shown, shown
     row = s.row(message["key_id"])
     shown = s.browser.text(row)
@@ -1246,10 +1247,11 @@ def a_dead_letter_is_dropped_and_what_is_behind_it_comes_back(bench):
     s.browser.click("#d" + first["id"] + " .drop")
     s.browser.type("#drop [name=note]", "sent by hand")
     s.browser.click("#drop .do")
-    eventually(lambda: not s.browser.shows(row), "it is executed")
+    eventually(lambda: not s.browser.shows(row), "it is no dead letter")
     equal(s.gateway.wait_for_log("operator_message")["note"], "sent by hand")
-    equal(s.upstream.count(key="k1"), 1)
     eventually(lambda: s.letters() == [], "none is left")
+    s.gateway.wait_for_log("message", outcome="executed")
+    equal(s.upstream.count(key="k1"), 1)
     s.refused_once()
 
 
