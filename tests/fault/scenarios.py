@@ -139,7 +139,7 @@ class Mute(Scenario):
     """It is executed, and no answer comes in time."""
 
     moves = ["mute"]
-    options = {"timeout": "300ms"}
+    options = {"timeout": "1s"}
 
 
 class Unreachable(Scenario):
