@@ -132,18 +132,19 @@ def what_a_gateway_knows_itself_it_never_calls_unknown(bench):
     proxy = bench.proxy(redis.url)
     gateway = bench.gateway(
         upstream, redis=proxy.url, idempotency={"lease": "3s"},
-        store={"timeout": "500ms", "events": {"maxlen": 1000}})
+        store={"events": {"maxlen": 1000}})
     keys = [f"k{i}" for i in range(40)]
     hold = upstream.hold()
     firsts = [bench.background(gateway.ask, key) for key in keys]
     eventually(lambda: upstream.count() == len(keys))
-    proxy.hold()
+    proxy.refuse()
+    proxy.reset_all()
     begun = int(redis("TIME")[0])
     hold.release()
     for first in firsts:
         equal(first.result().status, 201)
     eventually(lambda: int(redis("TIME")[0]) > begun + 3, "the leases end")
-    proxy.release()
+    proxy.accept()
     met = set()
     left = list(keys)
     while left:
