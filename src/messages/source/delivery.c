@@ -238,6 +238,13 @@ delivery_is_finishing(const struct machine *machine)
 	return machine->step == DELIVERY_FINISHED;
 }
 
+bool
+delivery_is_ending(const struct machine *machine)
+{
+	return delivery_is_finishing(machine) ||
+	    machine->step == DELIVERY_CONFIRMED;
+}
+
 /* --- a request is made, anew for each try --- */
 
 static struct span

@@ -178,13 +178,13 @@ open_reader(struct source *s)
 
 /* --- what gateways share --- */
 
-/* All but, perhaps, those whose acknowledgement is on its way. */
+/* All but, perhaps, those that only wait to hear that they have ended. */
 static void
 give_up(struct source *s, bool finishing_too)
 {
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item)
-		if (finishing_too || !delivery_is_finishing(m))
+		if (finishing_too || !delivery_is_ending(m))
 			machine_end(m);
 	LIST_EACH(m, &s->replays.list, item)
 		machine_end(m);
