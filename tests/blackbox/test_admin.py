@@ -694,23 +694,41 @@ def a_release_gives_a_fresh_allowance(bench):
           ["1", "2", "3", "4"])
 
 
-@test
-def a_release_is_of_what_was_looked_at(bench):
-    """The key was free then; it is UNKNOWN when Redis is asked."""
+def who_has_looked(bench, gateway, key_id):
+    """Another gateway, whose operator's release waits once it has looked at
+    the record; and what comes of it."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise Skip("there is no test build")
-    upstream, gateway, admin = start(bench)
-    key_id = unknown(upstream, gateway)
-    equal(admin.act(key_id, "release")["state"], "RELEASED")
     slow = bench.serve({**gateway.config, "state_dir": bench.folder()},
                        {"ONCE_FAULT": "admin:SHOWN"}, program=program)
     said = bench.background(Admin(slow).post, f"/keys/{key_id}/release")
     slow.wait_for_log("fault_point")
+    return slow, said
+
+
+@test
+def a_release_is_of_what_was_looked_at(bench):
+    """The key was free then; it is UNKNOWN when Redis is asked."""
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    equal(admin.act(key_id, "release")["state"], "RELEASED")
+    slow, said = who_has_looked(bench, gateway, key_id)
     equal(unknown(upstream, gateway), key_id)
     slow.thaw()
     refused(said.result(), 409, "conflict")
     equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+@test
+def of_two_who_have_looked_one_decides(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    slow, said = who_has_looked(bench, gateway, key_id)
+    admin.act(key_id, "complete", {"status": 201, "body": "{}"})
+    slow.thaw()
+    refused(said.result(), 409, "conflict")
+    equal(admin.get("/keys/" + key_id)["state"], "COMPLETED")
 
 
 @each([("headers as pairs", [["X-A", "1"], ["X-A", "2"]], ["1", "2"]),

@@ -336,7 +336,7 @@ MUTANTS = {
         [(ADMIN, "what was said of one attempt is not taken for another")]),
     "nothing is decided twice": (
         {"operate": [("before ~= 'U' and before ~= 'F'", "before == 'P'")]},
-        [(ADMIN, "a completed record is neither released nor completed")]),
+        [(ADMIN, "of two who have looked one decides")]),
     "who keeps an answer hears of it": (
         {"operate": [("redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. "
                       "'changes', name)\n", NOTHING)]},
