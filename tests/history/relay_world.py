@@ -267,9 +267,12 @@ class RelayWorld:
     def settle(self):
         """The gateways answer, and no more events are made."""
         def is_still():
-            before = len(self.entries())
-            time.sleep(1.5)  # longer than a lease
-            return before == len(self.entries())
+            before = self.entries()
+            time.sleep(1.5)  # what a journal has is delivered
+            # And no lease may run out any more.
+            last = {e["id"]: e["to"] for e in before.values()}
+            return before == self.entries() and \
+                "PROCESSING" not in last.values()
         eventually(is_still, "no more events are made", 3 * PATIENCE)
 
     def entries(self):
