@@ -94,7 +94,8 @@ class LedgerWorld(World):
             number += random.random() < 0.5
             record = self.plan.record(number)
             with self.lock:
-                op = Op(len(self.history.ops), record, 0, 0, time.monotonic())
+                op = Op(len(self.history.ops), record, 0, 0, time.monotonic(),
+                        of_message=True)
                 self.history.ops.append(op)
             queue.add(idempotency_key=record.key,
                       tenant=record.tenant,

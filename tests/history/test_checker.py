@@ -189,6 +189,10 @@ GOOD = [
      .op(problem="outcome-unknown").op(problem="outcome-unknown")
      .op(problem="attempts-exhausted")
      .op(problem="attempts-exhausted", last=True)),
+    ("attempts of a message that are lost on their way are used up",
+     on("witness").fault().op(end=None, of_message=True)
+     .op(problem="attempts-exhausted")
+     .op(problem="attempts-exhausted", last=True)),
     ("attempts that were refused at once do not count",
      on("retry").sent(1, "e1", "release").sent(2, "e2", "release")
      .sent(3, "e3", "release").sent(4, "e4").op("e4", begin=0.5)

@@ -119,6 +119,7 @@ class Op:
     replayed: bool = False
     problem: str | None = None
     last: bool = False  # asked when all was healed
+    of_message: bool = False  # not a client's: it is tried as a source says
 
     @property
     def known(self):
@@ -474,12 +475,12 @@ def something_failed(story, op):
 
 def was_often_sent(story, op):
     """What was sent may have been lost on its way, or with its owner; but each
-    attempt needs an operation of its own."""
+    attempt needs an operation of its own, or a message's."""
     most = story.history.max_attempts
-    before = [other for other in story.ops
-              if other is not op and other.begin < op.end]
+    tries = sum(most if other.of_message else 1 for other in story.ops
+                if other is not op and other.begin < op.end)
     return len(counted(story, perhaps=True)) >= most or (
-        len(before) >= most and story.touched(op.end))
+        tries >= most and story.touched(op.end))
 
 
 def was_large(story, op):
