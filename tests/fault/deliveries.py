@@ -23,7 +23,6 @@ from scenarios import Scenario, Witnessed, shut
 
 ATTEMPTS = 5
 MEETINGS = ("source_stands", "message_held", "message")
-END_S = 60  # for messages to end: a letter that was begun is free after 15 s
 
 
 def pause_source(admin, act):
@@ -53,9 +52,9 @@ class InOrder(Message):
         cell.bank.moves = ["hold"]
         cell.bank.held_move = self.move
         cell.add(0)
-        cell.bank.held.wait_arrived()
+        cell.bank.held.wait_arrived(cell.end_s)
         cell.add(1)
-        cell.gateway.wait_for_steps("TURNED", 1)
+        cell.gateway.wait_for_steps("TURNED", 1, cell.end_s)
         cell.bank.release()
 
 
@@ -339,6 +338,8 @@ MACHINES = "delivery",
 
 
 class MessageCell(Cell):
+    end_s = 60  # for messages to end: a begun letter is free after 15 s
+
     def _build(self):
         super()._build()
         self.config["admin"] = {"listen": "127.0.0.1:0"}
@@ -422,7 +423,7 @@ class MessageCell(Cell):
 
     def settle(self, gateway, in_doubt=False):
         if gateway is self.gateway:
-            eventually(self.is_through, "each message has ended", END_S)
+            eventually(self.is_through, "each message has ended", self.end_s)
 
     def is_through(self):
         self.left = self.pending()
@@ -504,7 +505,8 @@ class MessageCell(Cell):
         if self.scenario.forgets and (self.fault.kills or self.fault.freezes):
             most += 1
         assert len(sent) <= most, f"sent {len(sent)} times"
-        results, letters = eventually(self.still_ends, "nothing moves", END_S)
+        results, letters = eventually(self.still_ends, "nothing moves",
+                                      self.end_s)
         ends = results + list(letters)
         assert len(ends) == len(set(ends)), f"ended twice: {ends}"
         equal = self.added - len(self.left)

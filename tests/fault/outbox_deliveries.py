@@ -8,7 +8,7 @@ from once.pgwire import PostgresClient, PostgresError
 from once.postgres import Outbox, outbox_source
 from once.wait import eventually
 
-from deliveries import (END_S, MACHINES, MessageCell, NotStored, Standing)
+from deliveries import (MACHINES, MessageCell, NotStored, Standing)
 from deliveries import REACHED as ALL
 from faults import SHORT, Fault
 from matrix import AMOUNT, torture
@@ -137,7 +137,8 @@ class ReaderFrozen(SessionsTerminated):
         cell.heal()
         super().strike(cell)
         cell.others.append(cell.serve_another())
-        eventually(cell.is_through, "the other gateway is through", END_S)
+        eventually(cell.is_through, "the other gateway is through",
+                   cell.end_s)
 
 
 def torture_outbox(title, *faults):

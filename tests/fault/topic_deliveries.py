@@ -11,7 +11,7 @@ from once.kafka import Kafka
 from once.kafka_topic import Topic
 from once.wait import eventually
 
-from deliveries import (END_S, Elsewhere, Forgotten, Held, InOrder, Message,
+from deliveries import (Elsewhere, Forgotten, Held, InOrder, Message,
                         MessageCell, NotStored, Parked, Refused, Released,
                         Standing, Unsent)
 from deliveries import REACHED as ALL
@@ -55,6 +55,9 @@ def end_kafka():
 
 
 class TopicCell(MessageCell):
+    # Kafka's library may stop to read, and is made anew after two minutes.
+    end_s = 180
+
     def _read(self):
         self.kafka = kafka()
         self.topic = Topic(self.kafka, f"cell-{next(numbers)}")
@@ -103,7 +106,8 @@ class ReaderFrozen(Fault):
     def strike(self, cell):
         cell.heal()
         cell.others.append(cell.serve_another())
-        eventually(cell.is_through, "the other gateway is through", END_S)
+        eventually(cell.is_through, "the other gateway is through",
+                   cell.end_s)
 
 
 def torture_topics(title, *faults):

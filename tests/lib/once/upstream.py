@@ -48,8 +48,8 @@ class Hold:
         self.arrived.set()
         self.open.wait(PATIENCE * 3)
 
-    def wait_arrived(self):
-        assert self.arrived.wait(PATIENCE), "no request reached the upstream"
+    def wait_arrived(self, timeout=PATIENCE):
+        assert self.arrived.wait(timeout), "no request reached the upstream"
 
     def release(self):
         self.open.set()
