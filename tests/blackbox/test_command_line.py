@@ -5,9 +5,10 @@ import os
 import re
 import signal
 import socket
+import subprocess
 
 from once import tap
-from once.gateway import command, write
+from once.gateway import command, is_without, program, write
 from once.tap import each, equal, test
 
 
@@ -24,6 +25,14 @@ def version_names_program_and_version(bench):
     equal(done.returncode, 0)
     assert done.stdout.startswith("onceproxy 0."), done.stdout
     assert re.search(r"^with(out)? postgres$", done.stdout, re.M), done.stdout
+
+
+@each([("libpq", "libpq.", "postgres"), ("librdkafka", "librdkafka.", "kafka"),
+       ("libsystemd", "libsystemd.", "systemd")])
+def what_it_was_built_without_it_does_not_need(bench, library, part):
+    loaded = subprocess.run(["ldd", program()], capture_output=True, text=True,
+                            check=True).stdout
+    equal(library in loaded, not is_without(part))
 
 
 @test
