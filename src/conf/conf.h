@@ -173,6 +173,8 @@ enum route_problem {
 	ROUTE_PROBLEM_COUNT_,
 };
 
+enum { CONF_MARK_BYTES = 6 };
+
 struct conf_idempotency {
 	struct strings headers; /* accepted key fields, one at least */
 	bool required;
@@ -207,6 +209,14 @@ struct conf_idempotency {
 	/* Where it is UNKNOWN_RECONCILE, or the witness has then_reconcile. */
 	struct conf_reconcile reconcile;
 	struct conf_witness witness; /* where it is UNKNOWN_WITNESS */
+	/*
+	 * The API is told, in a way of this configuration, what it is asked by
+	 * when an outcome is unknown; of what was sent without, it could only
+	 * say that it knows nothing.  The mark stands for that way: owners of
+	 * what is sent begin with it (store/claim.h).
+	 */
+	bool tells;
+	uint8_t mark[CONF_MARK_BYTES];
 	int64_t max_attempts;
 	enum on_store_down on_store_down;
 	int64_t max_request_body;

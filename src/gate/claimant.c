@@ -304,7 +304,7 @@ claimant_claim(struct claimant *c, bool executes)
 	c->claim.has_outcome = claimant_is_withheld(c);
 	c->claim.withheld = !executes;
 	c->claim.provenance = provenance_write(c->arena, &provenance);
-	owner_new(&c->claim.owner);
+	claim_own(&c->claim);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	claim_start(c->worker->store, &c->claim_op, &c->claim);
 }
@@ -342,10 +342,6 @@ claimant_start(struct claimant *c)
 {
 	bool reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
 	const struct variables variables = variables_of(c);
-	/* A reload may have brought the route a witness meanwhile. */
-	if (c->generation != c->worker->generation &&
-	    !conf_has_witness(c->route))
-		trust_untold(c->worker->trusts, c->route->name);
 	c->attempt = c->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(c, c->attempt + reconciles);

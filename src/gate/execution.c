@@ -148,7 +148,7 @@ execution_new(const struct execution_terms *t)
 	e->asked = ASKED_UNKNOWN;
 	e->unknown_at_ms = claimed->unknown_at_ms;
 	e->unknown_ms = claimed->now_ms - claimed->unknown_at_ms;
-	e->alone = claimed->alone;
+	e->told = claimed->marked || !e->owned.policy->tells;
 	e->claim_ms = claimed->now_ms;
 	e->reason = claimed->reason;
 	e->counts = t->counts;

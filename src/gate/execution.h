@@ -63,7 +63,7 @@ struct execution {
 	struct span by;              /* who asks */
 	struct question *question;   /* or NULL */
 	enum asked asked;            /* of the last answer */
-	bool alone;            /* none before that is unknown, too */
+	bool told;             /* the API was, what it is asked by */
 	int64_t unknown_at_ms; /* since when it is, … */
 	int64_t unknown_ms;    /* … and how long, both by Redis' clock */
 	int64_t claim_ms;      /* Redis answered the claim, by its clock */

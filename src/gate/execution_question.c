@@ -84,13 +84,22 @@ is_away(const struct forward *f)
 			: f->result != FORWARD_MALFORMED;
 }
 
-/* Asks the API's database, or the upstream. */
+/*
+ * Asks the API's database, or the upstream.  That they know nothing of an
+ * attempt says nothing where the API was not told what they are asked by.
+ */
 enum after
 execution_question_reconcile(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	if (e->worker->over) {
 		e->reason = REASON_DRAIN;
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
+	if (!e->told && INVARIANT(asked_by)) {
+		e->witness.distrusted = true;
+		note_answer(e, ASKED_UNKNOWN, "its API was not told what it is "
+		    "asked by: only an operator can decide");
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}
 	if (execution_has_witness(e) && !e->started)
@@ -135,21 +144,13 @@ execution_question_reconciled(struct machine *machine)
 
 /*
  * Asks the witness: about the earlier attempt, or about the own one, before an
- * answer that is no 2xx is believed.  It is not asked about a key of which two
- * attempts are unknown: these come of on_unknown "retry", which need not have
- * told the API what to write, so that the absence of a row says nothing.
+ * answer that is no 2xx is believed.
  */
 enum after
 execution_question_look_up(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	struct witness_op *op = &e->witness;
-	if (e->reconciles && !e->alone) {
-		op->distrusted = true;
-		note_answer(e, ASKED_UNKNOWN, "the attempt before it is "
-		    "unknown, too: only an operator can decide");
-		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	}
 	witness_clear(op);
 	op->route = e->route;
 	op->policy = e->owned.policy;

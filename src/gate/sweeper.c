@@ -264,7 +264,7 @@ probe_new(struct sweeper *s, const struct conf_route *route,
 	    .asks = true,
 	    .arena = arena,
 	};
-	owner_new(&p->claim.owner);
+	claim_own(&p->claim);
 	op_init(&p->claimed.op, s->worker->loop, on_claimed, p);
 	op_init(&p->question.op, s->worker->loop, on_asked, p);
 	list_add_first(&s->probes, &p->item);

@@ -26,8 +26,6 @@ struct trust {
 	char *name;
 	struct shared_watch watch;
 	bool asked; /* the worker's generation has it */
-	/* The one before had not, which Redis does not know yet. */
-	bool anew;
 	bool needs_catalogue; /* enforced_by is configured */
 	char which[DIGEST_HEX + 1]; /* the witness, as it is configured */
 
@@ -113,11 +111,11 @@ static struct store_call *
 ask(struct shared_watch *watch)
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
-	const char *act = t->anew ? "begin" : "look";
+	const char *act = "look";
 	const char *what = t->which;
 	const char *more = !t->read ? "" : is_enforced(t) ? "1" : "0";
 	char proof[24];
-	if (t->end[0] != '\0' && !t->anew) {
+	if (t->end[0] != '\0') {
 		/* Alone, so that what is heard is about that. */
 		act = "end";
 		what = t->end;
@@ -141,7 +139,6 @@ heard(struct shared_watch *watch, const struct store_call *call,
 		return;
 	}
 	bool ended = shared_number(reply, 1) != 0;
-	t->anew = false;
 	/*
 	 * Redis is told next where it ended meanwhile for this worker alone, or
 	 * where another gateway has another witness, as during a reload.
@@ -252,32 +249,6 @@ trust_end(struct trusts *trusts, const char *route, bool broken,
 	hurry(t);
 }
 
-/* --- what the API was not told --- */
-
-static void
-watch_redis(const struct trusts *trusts, struct trust *t)
-{
-	struct worker *w = trusts->worker;
-	t->watch = (struct shared_watch){.word = "trust", .every_ms = ASK_MS,
-	    .ask = ask, .heard = heard, .has_last = t->known};
-	shared_watch_start(
-	    &t->watch, w->store, w->loop, "witness", t->name);
-}
-
-void
-trust_untold(struct trusts *trusts, const char *route)
-{
-	struct trust *t = find(trusts, route);
-	if (t == NULL || !t->asked)
-		return;
-	/* What Redis says to what it was asked before is not heard. */
-	shared_watch_stop(&t->watch);
-	t->anew = true;
-	t->known = false;
-	t->proven_ms = 0;
-	watch_redis(trusts, t);
-}
-
 /* --- whether it may be believed --- */
 
 const char *
@@ -300,8 +271,9 @@ trust_why(const struct trusts *trusts, const struct conf_route *route,
 	if (t->unusable[0] != '\0')
 		return t->unusable;
 	if (claimed_ms <= t->since_ms)
-		return "it was sent before there was this witness, or before "
-		       "an operator said that it may be believed";
+		return "it was sent before the first gateway knew this "
+		       "witness, or before an operator said that it may be "
+		       "believed";
 	if (is_enforced(t) && t->enforced_ms > 0 &&
 	    claimed_ms > t->enforced_ms)
 		return NULL;
@@ -369,21 +341,29 @@ name_witness(struct trust *t, const struct conf_witness *witness)
 		digest_part(&digest, span_str(parts[i]));
 	digest_end(&digest, bytes);
 	hex_encode(bytes, DIGEST_BYTES, t->which);
-	if (strcmp(before, t->which) != 0 || t->anew) {
+	if (strcmp(before, t->which) != 0) {
 		t->known = t->read = false;
 		t->proven_ms = 0;
 	}
 }
 
-/* again: after another generation, which may have told the API nothing. */
 static void
-adopt(struct trusts *trusts, bool again)
+watch_redis(const struct trusts *trusts, struct trust *t)
+{
+	struct worker *w = trusts->worker;
+	t->watch = (struct shared_watch){.word = "trust", .every_ms = ASK_MS,
+	    .ask = ask, .heard = heard, .has_last = t->known};
+	shared_watch_start(
+	    &t->watch, w->store, w->loop, "witness", t->name);
+}
+
+void
+trust_reload(struct trusts *trusts)
 {
 	const struct conf *conf = trusts->worker->generation->conf;
 	struct trust *t = atomic_load(&trusts->first);
 	for (; t != NULL; t = atomic_load(&t->next)) {
 		shared_watch_stop(&t->watch);
-		t->anew = t->anew || !t->asked;
 		t->asked = false;
 	}
 	for (size_t i = 0; i < conf->n_routes; i++) {
@@ -397,7 +377,6 @@ adopt(struct trusts *trusts, bool again)
 				end = &atomic_load(end)->next;
 			t = mem_zero(sizeof *t);
 			t->name = mem_str(span_str(route->name));
-			t->anew = again;
 			atomic_store(end, t);
 		}
 		if (t->asked)
@@ -408,18 +387,12 @@ adopt(struct trusts *trusts, bool again)
 	}
 }
 
-void
-trust_reload(struct trusts *trusts)
-{
-	adopt(trusts, true);
-}
-
 struct trusts *
 trust_new(struct worker *worker)
 {
 	struct trusts *trusts = mem_zero(sizeof *trusts);
 	trusts->worker = worker;
-	adopt(trusts, false);
+	trust_reload(trusts);
 	return trusts;
 }
 

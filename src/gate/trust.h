@@ -10,8 +10,10 @@
  * enforced_by is there and holds (read from the catalogue by gate/witness.h).
  * Without that, a guard: an attempt is asked about only when a 2xx of its route
  * had its row that was sent after the attempt had become UNKNOWN, and none
- * since lacked it.  What was sent before that witness was there, or before
+ * since lacked it.  What was sent before that witness was known, or before
  * enforced_by held, is not proven by it: since when that is stands in Redis.
+ * What was sent where the API was told of no witness, or of another one, is not
+ * asked about at all (conf.h, tells).
  *
  * A 2xx whose row is absent, and one that comes for an attempt that was
  * revoked, end all trust in the route's witness: nothing of the route is asked
@@ -27,16 +29,8 @@ struct trusts *trust_new(struct worker *worker);
 /* The worker ends: from then on only trust_view may be called. */
 void trust_stop(struct trusts *trusts);
 void trust_free(struct trusts **trusts);
-/*
- * The worker has a new generation.  What was sent of a route that had no
- * witness until now is never asked about: the API may have been told nothing.
- */
+/* The worker has a new generation. */
 void trust_reload(struct trusts *trusts);
-/*
- * Something of that route is about to be sent as the generation before has it,
- * of which the API is told no more: that is not asked about either.
- */
-void trust_untold(struct trusts *trusts, const char *route);
 
 /*
  * Why an attempt that was sent at claimed_ms or later, and is UNKNOWN since

@@ -433,6 +433,15 @@ on_claim_prepare(struct store_call *call)
 }
 
 void
+claim_own(struct claim *claim)
+{
+	const struct conf_idempotency *policy = claim->policy;
+	owner_new(&claim->owner);
+	if (policy->tells)
+		memcpy(claim->owner.bytes, policy->mark, sizeof policy->mark);
+}
+
+void
 claim_start(
     struct store *store, struct store_op *op, const struct claim *claim)
 {

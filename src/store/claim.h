@@ -25,6 +25,11 @@ void claim_init(struct store *store);
 void claim_end(struct store *store);
 
 /*
+ * Draws the claim's owner: 128 random bits, or where the policy tells the API
+ * what it is asked by, its mark and 80.
+ */
+void claim_own(struct claim *claim);
+/*
  * Claims the key: OURS, or what the record says (IN_FLIGHT, UNKNOWN, COMPLETED
  * with its answer, FAILED, MISMATCH, BROKEN).  It reaches Redis within
  * store.timeout or not at all; a reply that is slow but flows may take four

@@ -68,11 +68,11 @@ read_reason(struct store_op *op, struct span letter)
 static int
 read_asked(struct store_call *call, const struct call_reply *reply)
 {
-	enum { ALONE = 4, SINCE, PRINT, PROVENANCE, QUESTION };
+	enum { MARKED = 4, SINCE, PRINT, PROVENANCE, QUESTION };
 	struct store_op *op = call->op;
 	const struct seal_about about = {
 	    .key_id = call->key_id, .kind = SEAL_QUESTION};
-	op->alone = call_reply_ms(reply, ALONE) == 1;
+	op->marked = call_reply_ms(reply, MARKED) == 1;
 	op->unknown_at_ms = call_reply_ms(reply, SINCE);
 	if (op->unknown_at_ms == 0)
 		return E_MALFORMED;

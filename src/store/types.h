@@ -74,10 +74,10 @@ struct store_op {
 	bool executed;
 	bool gone; /* the record was, also where it was made again since */
 	/*
-	 * RECONCILE: no attempt before this one is unknown, too; and since when
-	 * this one is, by Redis' clock.
+	 * RECONCILE: the attempt was sent with the mark that the claim's owner
+	 * has; and since when it is unknown, by Redis' clock.
 	 */
-	bool alone;
+	bool marked;
 	int64_t unknown_at_ms;
 	/*
 	 * RECONCILE of a claim that asks: the record's fingerprint, its

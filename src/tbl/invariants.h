@@ -44,6 +44,8 @@ INVARIANT_NAME(revocation_committed,
     "a key would be free though its attempt may still commit")
 INVARIANT_NAME(witness_seen,
     "an API that writes no row would be believed to have done nothing")
+INVARIANT_NAME(asked_by,
+    "an API would be asked by what it was never told, and know nothing")
 
 /* --- the upstream's answer: upstream/forward.c, its head, loop/ --- */
 INVARIANT_NAME(answer_is_whole, "half an answer would be stored as the answer")

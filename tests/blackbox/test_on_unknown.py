@@ -398,6 +398,21 @@ def a_derived_key_is_sent_and_asked_for(bench, key_format, shape):
 
 
 @test
+def a_key_that_was_not_sent_is_not_asked_for(bench):
+    """The API would know nothing of it, though another gateway sends it now."""
+    upstream = bench.upstream(then_close(b""))
+    derive = {"header": ["X-Key"], "derive_key": ["/order_id"]}
+    before = bench.gateway(upstream, idempotency=derive)
+    equal(before.ask(None, body=ORDER).status, 502)
+    upstream.reply = answer(404)
+    gateway = bench.gateway(upstream, idempotency={
+        **derive, "send_derived": True, "on_unknown": ask_at(absent=[404])})
+    equal(gateway.ask(None, body=ORDER).problem, "outcome-unknown")
+    assert "was not told" in gateway.wait_for_log("asked")["detail"]
+    equal(upstream.count(), 1)
+
+
+@test
 def a_derived_key_is_not_sent_unless_the_route_says_so(bench):
     upstream = bench.upstream()
     gateway = bench.gateway(

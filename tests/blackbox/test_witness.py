@@ -47,7 +47,7 @@ def begin(bench, enforced=True, witness=None, options=None, gateways=1,
 
 
 def wait_known(redis, gateway, name, enforced):
-    """What was sent before there was this witness is not asked about."""
+    """What was sent before it was known is not asked about."""
     tries = itertools.count()
     if enforced:
         eventually(lambda: gateway.ask(f"{name}{next(tries)}").status == 402,
@@ -424,6 +424,15 @@ def attempts_that_were_revoked_count(bench):
     equal((ledger.payments(), upstream.count()), ([], 2))
 
 
+def wait_untold(gateway):
+    """It is asked about, and not believed that nothing was done."""
+    def held():
+        equal(gateway.ask("k").status, 409)
+        return any("was not told" in line.get("detail", "")
+                   for line in gateway.find_log("asked", answer="unknown"))
+    eventually(held, "it is not believed")
+
+
 @test
 def what_was_sent_while_there_was_no_witness_is_held(bench):
     """The API was not told what to write: that it has no row says nothing."""
@@ -437,11 +446,7 @@ def what_was_sent_while_there_was_no_witness_is_held(bench):
     wait_known(bench.redis, gateway, "again-", True)
     upstream.reply = ledger
 
-    def held():
-        equal(gateway.ask("k").status, 409)
-        return any("before there was this witness" in line.get("detail", "")
-                   for line in gateway.find_log("asked", answer="unknown"))
-    eventually(held, "it is not believed")
+    wait_untold(gateway)
     equal(ledger.payments(), [])
 
 
@@ -463,11 +468,23 @@ def what_came_while_there_was_no_witness_is_held_too(bench):
     upstream.reply = ledger
     equal(gateway.ask("later").status, 201)
 
-    def held():
-        equal(gateway.ask("k").status, 409)
-        return any("before there was this witness" in line.get("detail", "")
-                   for line in gateway.find_log("asked", answer="unknown"))
-    eventually(held, "it is not believed")
+    wait_untold(gateway)
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def what_a_gateway_without_the_witness_sent_is_held(bench):
+    """While a witness is rolled out: another gateway trusts it already."""
+    ledger, upstream, gateway = begin(bench, enforced=False)
+    with open(gateway.file, encoding="utf-8") as file:
+        config = json.load(file)
+    config["routes"][0]["idempotency"]["on_unknown"] = "hold"
+    before = bench.serve({**config, "state_dir": bench.folder()})
+    upstream.reply = close_unanswered
+    equal(before.ask("k").problem, "outcome-unknown")
+    upstream.reply = ledger
+    equal(gateway.ask("later").status, 201)
+    wait_untold(gateway)
     equal(upstream.count(key="k"), 1)
 
 
@@ -487,7 +504,7 @@ def a_key_with_two_unknown_attempts_is_held(bench):
     upstream.reply = ledger
     reload(gateway, ledger.policy())
     equal(asks(gateway, "unknown").status, 409)
-    eventually(lambda: any("before it" in line["detail"]
+    eventually(lambda: any("was not told" in line["detail"]
                            for line in gateway.find_log("asked")),
                "it is said why")
     equal((upstream.count(), ledger.rows()), (2, []))

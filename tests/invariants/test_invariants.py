@@ -52,6 +52,9 @@ KILLING_TESTS = {
     "witness_seen": [
         ("test_witness_answers",
          "enforced by that enforces nothing any more is no proof")],
+    "asked_by": [
+        ("test_witness", "what a gateway without the witness sent is held"),
+        ("test_on_unknown", "a key that was not sent is not asked for")],
     "dotless_value": [
         ("test_on_unknown",
          "a path that cannot be made leaves it unknown: dots")],

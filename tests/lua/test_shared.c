@@ -198,27 +198,6 @@ a_witness_is_as_old_as_it_was_first_seen(void **state)
 	trust_is(trust_as("look", "a", "1"), "DONE", "0", true);
 }
 
-/* Nobody told the API of what a gateway sent that had none meanwhile. */
-static void
-a_witness_is_as_new_as_the_last_gateway_that_begins(void **state)
-{
-	(void)state;
-	static const char *const enforced[] = {"1", "0"};
-	redis_just(
-	    redis, "SET " TRUST " %s", "a\n7\n0\n5\n6\n\nanna\nx");
-	trust_is(trust_as("look", "a", "1"), "DONE", "7", false);
-	for (size_t i = 0; i < 2; i++) {
-		redisReply *reply = trust_as("begin", "a", enforced[i]);
-		assert_int_equal(strtoll(reply->element[6]->str, NULL, 10),
-		    reply->element[2]->integer);
-		assert_string_equal(reply->element[7]->str,
-		    i == 0 ? reply->element[6]->str : "0");
-		trust_is(reply, "DONE", "0", false);
-	}
-	trust_is(trust_as("end", "absent: k", ""), "DONE", "0", true);
-	trust_is(trust_as("begin", "a", "1"), "DONE", "0", true);
-}
-
 /* --- events that a relay keeps --- */
 
 #define KEPT "t:{7}:kept:relay:r"
@@ -377,8 +356,6 @@ main(void)
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
 	    cmocka_unit_test(trust_ends_for_all_until_an_operator_speaks),
 	    cmocka_unit_test(a_witness_is_as_old_as_it_was_first_seen),
-	    cmocka_unit_test(
-		a_witness_is_as_new_as_the_last_gateway_that_begins),
 	    cmocka_unit_test(an_event_is_kept_once_and_by_who_leads),
 	    cmocka_unit_test(
 		tries_and_time_are_kept_with_events_until_they_are_dropped),

@@ -685,6 +685,23 @@ a_key_is_set_free_by_who_asked_alone(void **state)
 	word_is(claim(X, PRINT, "free", 5, 0), "COMPLETED");
 }
 
+/* An owner begins with it (claim_item.lua). */
+static void
+who_asks_hears_whether_the_attempt_has_its_mark(void **state)
+{
+	static const char *const owners[] = {
+	    "AAAAAAAABBBBBBBBBBBBBB", "AAAAAAABBBBBBBBBBBBBBB"};
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		put("U");
+		redisReply *reply =
+		    claim(owners[i], PRINT, "reconcile:0", 5, 0);
+		assert_string_equal(reply->element[0]->str, "RECONCILE");
+		assert_int_equal(reply->element[8]->integer, i == 0);
+		freeReplyObject(reply);
+	}
+}
+
 /* --- any order --- */
 
 static uint32_t seed = 20261121;
@@ -808,6 +825,7 @@ main(void)
 	    IN_BOTH(what_did_not_happen_is_free_and_has_its_attempts),
 	    IN_BOTH(a_witness_is_asked_about_what_its_own_route_sent),
 	    IN_BOTH(a_key_is_set_free_by_who_asked_alone),
+	    IN_BOTH(who_asks_hears_whether_the_attempt_has_its_mark),
 	    IN_BOTH(
 		in_any_order_a_held_key_executes_once_and_all_ends),
 	};

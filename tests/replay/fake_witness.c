@@ -78,13 +78,6 @@ trust_reload(struct trusts *trusts)
 }
 
 void
-trust_untold(struct trusts *trusts, const char *route)
-{
-	(void)trusts;
-	(void)route;
-}
-
-void
 trust_stop(struct trusts *trusts)
 {
 	(void)trusts;

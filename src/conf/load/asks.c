@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/kinds.h"
@@ -214,4 +215,41 @@ asks_check(struct loader *l, const struct json_place *at,
 		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
 		    asked->name, kinds_all[asked->kind].name);
 	check_name(&a);
+}
+
+/*
+ * A witness is told of by the id of the key; another database or table is
+ * another one.  A derived key is told where it is sent; that of a client always
+ * was.
+ */
+static void
+make_mark(const struct conf *conf, struct conf_idempotency *policy)
+{
+	const struct conf_witness *witness = &policy->witness;
+	bool has_witness = policy->on_unknown == UNKNOWN_WITNESS;
+	struct digest digest;
+	uint8_t bytes[DIGEST_BYTES];
+	policy->tells = has_witness || (policy->send_derived &&
+	    policy->on_unknown == UNKNOWN_RECONCILE);
+	if (!policy->tells)
+		return;
+	digest_begin(&digest, SPAN("mark"), span_str(conf->store.secret));
+	if (has_witness) {
+		digest_part(&digest, span_str(witness->broker->postgres));
+		digest_part(&digest, span_str(witness->table));
+	}
+	digest_end(&digest, bytes);
+	memcpy(policy->mark, bytes, sizeof policy->mark);
+}
+
+void
+asks_mark(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		/* The conf is still in the making. */
+		struct conf_idempotency *policy = (struct conf_idempotency *)
+		    (uintptr_t)conf->routes[i].idempotency;
+		if (policy != NULL)
+			make_mark(conf, policy);
+	}
 }

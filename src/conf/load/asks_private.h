@@ -11,3 +11,6 @@
 /* Of a route with a path and idempotency, at that place of its object. */
 void asks_check(struct loader *l, const struct json_place *at,
     const struct conf_route *route);
+
+/* The marks of all policies, of a configuration without complaints. */
+void asks_mark(struct conf *conf);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "conf/jsonc/spots.h"
+#include "conf/load/asks_private.h"
 #include "conf/load/brokers_private.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/cross_check_private.h"
@@ -259,6 +260,7 @@ load_values(struct loader *l)
 		return;
 	if (l->conf->n_sources + l->conf->n_relays > 0)
 		source_digest_all(l->conf);
+	asks_mark(l->conf);
 	conf_share_keys(l->conf, l->conf);
 }
 

@@ -6,9 +6,10 @@
 --       as JSON, 6 serialize (1)
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
---       about and not to execute), and whether it alone is unknown, and none
---       before it (1, 0), since when it is, and the record's fingerprint,
---       provenance and question (sealed); DONE (it is free); GONE
+--       about and not to execute), and whether who sent it has the mark of this
+--       owner (1, 0: claim_item.lua), since when it is unknown, and the
+--       record's fingerprint, provenance and question (sealed); DONE (it is
+--       free); GONE
 --       (there is nothing to ask about, or to set free); LATE; REFUSED
 --       (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason settle-left-ms
 --       unknown-for-ms; COMPLETED record (brief), or its head and its answer's
@@ -90,9 +91,11 @@ local function hold(word)
 		return answer(word, r, r.reason, r.tries, r.created,
 		    r.first or '')
 	end
+	local same = string.sub(r.asked, 1, MARKED) ==
+	    string.sub(owner, 1, MARKED)
 	return answer(word, r, r.reason, r.tries, r.created, r.first or '',
-	    r.before == '' and 1 or 0, tonumber(r.since), r.fingerprint,
-	    r.provenance, r.asks or '')
+	    same and 1 or 0, tonumber(r.since), r.fingerprint, r.provenance,
+	    r.asks or '')
 end
 
 local function failed()

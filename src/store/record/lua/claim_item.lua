@@ -19,7 +19,9 @@
 --                    longest ms (shard_index.lua), policy, and without a
 --                    blank what more that has
 -- And what is claimed, as a record has it: owner 22, fingerprint 22, a newline,
--- the provenance, and a newline.
+-- the provenance, and a newline.  The first 8 characters of the owner are the
+-- policy's mark, if it has one (conf.h): so the owner of an attempt says
+-- whether its API was told what it would be asked by.
 -- policy: what to do about an UNKNOWN: hold; retry; lost, hold, and where there
 --       is no record one is made that is UNKNOWN, as it was sent; or
 --       reconcile:MS:QUESTION:ASKS (once it has been unknown for MS; QUESTION,
@@ -35,4 +37,5 @@
 --       that only where the record has the question).
 local DEADLINE, DEADLINE_END, WANTS, CAUTION, TERMS = 2, 14, 15, 16, 17
 local NO_DEADLINE, TOKEN, BLANK = '0000000000000', 22, 32
+local MARKED = 8
 local TERMS_OF = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%l*):?(.*)$'

@@ -2,13 +2,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What all gateways know of a route's witness: whether it may be believed.
 -- KEYS: the trust
--- ARGV: 1 act (look, begin, prove, end, trust), 2 of look, begin and prove
---       which witness it is, of end why, of trust who, 3 of look and
---       begin whether a payment needs its row there (1, 0, or empty: not
---       known), of prove when a 2xx was sent that had its row, ms, of trust a
---       note, 4 whose it is (publish.lua)
--- begin: look, of a gateway that had none for that route, and told the API
---       nothing of what it sent: the witness is as new as if it were another.
+-- ARGV: 1 act (look, prove, end, trust), 2 of look and prove which witness it
+--       is, of end why, of trust who, 3 of look whether a payment needs its row
+--       there (1, 0, or empty: not known), of prove when a 2xx was sent that
+--       had its row, ms, of trust a note, 4 whose it is (publish.lua)
 -- Answers: DONE, GONE where nothing has changed (of prove and trust), and: when
 --       the last proof was sent (ms, 0: none), since when it is at an end (ms,
 --       0: it is not), since when it is this witness, or was said to be
@@ -32,9 +29,9 @@ if not which then
 end
 
 local word, act = 'GONE', ARGV[1]
-if act == 'look' or act == 'begin' then
+if act == 'look' then
 	word = 'DONE'
-	if which ~= ARGV[2] or act == 'begin' then
+	if which ~= ARGV[2] then
 		which, since, needed, proven = ARGV[2], stamp, '0', '0'
 	end
 	if ARGV[3] == '0' then
@@ -61,7 +58,7 @@ local now_is = table.concat(
     {which, proven, ended, since, needed, why, who, note}, '\n')
 if word == 'DONE' and (now_is ~= value or act == 'end') then
 	redis.call('SET', KEYS[1], now_is)
-	if act == 'end' or act == 'trust' or act == 'begin' then
+	if act == 'end' or act == 'trust' then
 		announce(ARGV[4], 'trust')
 	end
 end
