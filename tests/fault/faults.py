@@ -80,10 +80,9 @@ class ClockStopped(Fault):
     lasts; and then once more while the upstream's answer comes, so that it
     lies in the socket when the time is over."""
 
-    STOPPED_S = 1.5
-
-    def __init__(self, timeout=None, lease=LONG):
-        self.options = {"timeout": timeout} if timeout else {}
+    def __init__(self, timeout_s=None, lease=LONG):
+        self.options = {"timeout": f"{timeout_s}s"} if timeout_s else {}
+        self.stopped_s = 0.5 + (timeout_s or 1)
         self.lease = lease
         self.freezes = lease == SHORT
 
@@ -99,7 +98,7 @@ class ClockStopped(Fault):
         self.pass_time()
 
     def pass_time(self):
-        until = time.monotonic() + self.STOPPED_S
+        until = time.monotonic() + self.stopped_s
         eventually(lambda: time.monotonic() > until)
 
 

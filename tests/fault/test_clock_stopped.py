@@ -5,6 +5,6 @@ come in time lies in its sockets when it goes on."""
 from faults import SHORT, ClockStopped
 from matrix import main, torture
 
-torture("stopped past the upstream's time", ClockStopped(timeout="1s"))
+torture("stopped past the upstream's time", ClockStopped(timeout_s=2))
 torture("stopped past the lease", ClockStopped(lease=SHORT))
 main()
