@@ -55,18 +55,25 @@ for i = 1, #KEYS, 2 do
 		item = ARGV[at]
 	end
 	at = at + 1
-	local value = patience > 0 and try('GET', key)
+	-- The record is ours where none was there.  A full Redis refuses that,
+	-- and has what is there all the same.
+	local looks, value, refused = patience > 0 and not late, false, unsafe
+	if looks and not unsafe then
+		value = try('SET', key, start .. item, 'NX', 'GET', 'PXAT',
+		    ends)
+		refused = value and value.err and value
+	end
+	if looks and refused then
+		value = try('GET', key)
+	end
 	local letter = 'S'
-	if patience <= 0 or (value and value.err) then
+	if not looks then
+		letter = late and 'L' or 'S'
+	elseif value and value.err then
 		-- As any other that is not usual.
-	elseif late then
-		letter = 'L'
 	elseif not value and not unsafe then
-		local done = try('SET', key, start .. item, 'PXAT', ends)
-		if not done.err then
-			done = try('ZADD', leases, 'CH', anchor, ANCHOR,
-			    lease_until, sub(key, -32))
-		end
+		local done = refused or try('ZADD', leases, 'CH', anchor,
+		    ANCHOR, lease_until, sub(key, -32))
 		if type(done) == 'number' then
 			letter = 'O'
 			-- The name is new, or is the only one that is not.
