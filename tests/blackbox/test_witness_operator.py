@@ -4,10 +4,11 @@ and of that."""
 
 import itertools
 import os
+import signal
 
 from once import tap
 from once.admin import Admin
-from once.gateway import command, is_without
+from once.gateway import command, is_without, write
 from once.postgres import programs
 from once.tap import Skip, each, equal, test
 from once.upstream import answer, close_unanswered
@@ -47,6 +48,13 @@ class Desk:
         got = self.gateway.ask(key)
         equal(got.problem, "outcome-unknown")
         return got.json()["instance"].rsplit(":", 1)[-1]
+
+    def reload(self, *routes):
+        since = len(self.gateway.events)
+        write(self.gateway.file,
+              {**self.gateway.config, "routes": list(routes)})
+        self.gateway.signal(signal.SIGHUP)
+        self.gateway.wait_for_log("reloaded", since)
 
     def insert(self, key_id, verdict):
         return ("INSERT INTO onceproxy_witness (key_id, attempt, verdict) "
@@ -100,6 +108,16 @@ def what_happened_needs_no_row(bench):
     equal((done["state"], desk.rows()), ("COMPLETED", []))
 
 
+@test
+def nor_does_it_need_its_route(bench):
+    desk = Desk(bench)
+    route, *others = desk.gateway.config["routes"]
+    key_id = desk.unknown()
+    desk.reload({**route, "name": "payments"}, *others)
+    done = desk.act(key_id, "complete", {"status": 201, "body": "{}"})
+    equal((done["state"], desk.rows()), ("COMPLETED", []))
+
+
 @each([("released", "release", {}), ("refused", "complete", REFUSED)])
 def what_was_executed_cannot_be(bench, act, body):
     desk = Desk(bench)
@@ -112,6 +130,38 @@ def what_was_executed_cannot_be(bench, act, body):
 @test
 def what_is_still_at_work_cannot_be_released(bench):
     desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database.begin(desk.insert(key_id, "done"))
+    desk.refused(key_id, "release", {}, "lock")
+    desk.database.end()
+    equal(desk.act(key_id, "release")["state"], "RELEASED")
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@each([("has another name", {"name": "payments"}),
+       ("is gone", {"name": "refunds", "path": "/v1/refunds"}),
+       ("only observes", {"mode": "observe"})])
+def what_is_of_a_route_that_cannot_be_found_is_not_set_free(bench, change):
+    desk = Desk(bench)
+    route, *others = desk.gateway.config["routes"]
+    key_id = desk.unknown()
+    desk.reload({**route, **change}, *others)
+    for act, body in ("release", {}), ("complete", REFUSED):
+        desk.refused(key_id, act, body, "route, charges, is not in the")
+    equal(desk.rows(), [])
+    desk.reload(route, *others)
+    equal(desk.act(key_id, "release")["state"], "RELEASED")
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@test
+def a_route_that_observes_on_the_same_path_has_no_records(bench):
+    """Without names of their own both are called by their path."""
+    desk = Desk(bench)
+    route, *others = desk.gateway.config["routes"]
+    route = {member: route[member] for member in route if member != "name"}
+    desk.reload({**route, "methods": ["PUT"], "mode": "observe",
+                 "idempotency": {}}, route, *others)
     key_id = desk.unknown()
     desk.database.begin(desk.insert(key_id, "done"))
     desk.refused(key_id, "release", {}, "lock")

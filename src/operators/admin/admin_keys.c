@@ -50,14 +50,17 @@ ask_record(struct admin_request *a, const struct key_id *key_id)
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
-/* Returns the route of that name that has keys; NULL: that is gone. */
+/*
+ * Returns the route of that name that has keys; NULL: that is gone.  One that
+ * only observes has none, and may have the same path, and so the same name.
+ */
 static const struct conf_route *
 route_of(const struct admin_request *a, struct span name)
 {
 	const struct conf *conf = a->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency != NULL &&
+		if (route->idempotency != NULL && !route->observes &&
 		    span_eq(span_str(route->name), name))
 			return route;
 	}
@@ -506,6 +509,19 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 }
 
 /*
+ * Whether a route that is gone, or has another name now, may have one of the
+ * witnesses.  A record that was damaged and deleted names none.
+ */
+static bool
+may_have_witness(const struct admin_request *a)
+{
+	bool any = false;
+	for (size_t i = 0; i < a->conf->n_routes; i++)
+		any |= conf_has_witness(&a->conf->routes[i]);
+	return any && a->look.record.from.route.len > 0;
+}
+
+/*
  * Whoever says that it did not happen, or was refused, has its API's database
  * say so first, where that can: what is still at work there would else commit
  * beside the next attempt, or behind the operator's back.
@@ -515,9 +531,27 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 {
 	bool happened = a->act == ACT_COMPLETE && a->outcome.status >= 200 &&
 	    a->outcome.status < 300;
-	return route != NULL && a->act != ACT_DELETE && !happened &&
-	    route->idempotency->on_unknown == UNKNOWN_WITNESS && !a->revoked &&
+	bool asks = route != NULL ? conf_has_witness(route)
+				  : may_have_witness(a);
+	return asks && a->act != ACT_DELETE && !happened && !a->revoked &&
 	    INVARIANT(operator_revokes);
+}
+
+static enum after
+revoke(struct admin_request *a, const struct conf_route *route)
+{
+	if (route == NULL)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The record's route, %.*s, is not in the "
+			"configuration, or only observes, so a witness that it "
+			"may have cannot be told that it must not happen any "
+			"more: give the route its name back, or put it back as "
+			"it was. Nothing was changed.",
+			SPAN_FMT(a->look.record.from.route)));
+	return a->look.record.attempt > 0
+	    ? admin_witness_revoke(a, route)
+	    : broken(a); /* nobody was ever asked for that one */
 }
 
 static enum after conflict(struct admin_request *a);
@@ -559,9 +593,7 @@ begin_act(struct admin_request *a)
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))
-		return a->look.record.attempt > 0
-		    ? admin_witness_revoke(a, route)
-		    : broken(a); /* nobody was ever asked for that one */
+		return revoke(a, route);
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->attempt,
