@@ -441,6 +441,42 @@ def a_list_may_be_a_file_of_records(bench):
     equal(operator("show", "--from-file", "/nowhere/ids").returncode, 1)
 
 
+@each([("released", ["release"], "RELEASED"),
+       ("completed", ["complete", "--status", "200"], "COMPLETED"),
+       ("deleted", ["delete", "--yes"], None)])
+def such_a_file_is_of_the_attempts_that_it_shows(bench, act, state):
+    operator = Operator(bench)
+    made = [operator.unknown(f"k{i}") for i in range(3)]
+    # Without the title, as grep may leave it.
+    rows = operator.well("list").splitlines()[1:]
+    file = bench.file("\n".join(rows).encode())
+    operator.well("release", made[1])
+    equal(operator.unknown("k1"), made[1])
+    done = operator(*act, "--from-file", file)
+    equal(done.returncode, 1)
+    assert "now UNKNOWN at attempt 2, not at attempt 1" in done.stderr, done
+    assert done.stderr.count(" said of ") == 1, done.stderr
+    assert made[1] in done.stderr, done.stderr
+    shown = operator.json("list")["keys"]
+    equal([(key["key_id"], key["state"]) for key in shown],
+          [(made[1], "UNKNOWN")])
+    for key_id in made[0], made[2]:
+        found = operator("show", key_id)
+        assert found.returncode if state is None else state in found.stdout
+    # An id alone is of any attempt.
+    operator.well(*act, "--from-file", bench.file(made[1].encode()))
+
+
+@test
+def an_attempt_that_is_said_is_that_of_the_whole_file(bench):
+    operator = Operator(bench)
+    operator.unknown()
+    file = bench.file(operator.well("list").encode())
+    equal(operator("release", "--from-file", file, "--attempt", "2")
+          .returncode, 1)
+    operator.well("release", "--from-file", file, "--attempt", "1")
+
+
 @all_test
 def what_an_outage_has_left_is_released_in_one_go(bench):
     operator = Operator(bench)

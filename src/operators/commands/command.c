@@ -57,7 +57,8 @@ static const struct command_option options[] = {
     {"namespace", 'n', TEXT, MEMBER(namespace), 0, 0, NULL, NULL},
     {"from-file", 'F', PATH, MEMBER(ids_file), 0, 0, NULL,
 	"  --from-file FILE\n"
-	"             KEY_IDs, the first word of each line; - is standard "
+	"             KEY_IDs, the first word of each line, or what list "
+	"printed,\n             which has the attempt, too; - is standard "
 	"input"},
     {"scope", 'S', OTHER, 0, 0, 0,
 	"'NAME: VALUE', like 'Authorization: Bearer T' or "
@@ -332,6 +333,7 @@ command_run(const struct command *command, int argc, char **argv,
 	json_decref(line.scope);
 	json_decref(line.headers);
 	free(line.ids);
+	free(line.attempts);
 	free(line.ids_text);
 	conf_unref(&line.gateway.conf);
 	if (fflush(stdout) != 0 && code == GATEWAY_WELL)

@@ -41,6 +41,7 @@ struct command_line {
 	const char *body_file;
 	const char *ids_file; /* KEY_IDs, a line each */
 	const char **ids;     /* of the arguments and that file */
+	long *attempts;       /* that are meant of these; 0: any */
 	size_t n_ids;
 	char *ids_text; /* that some of them lie in */
 };

@@ -9,7 +9,9 @@
 
 #include "base/base64.h"
 #include "base/digest.h"
+#include "base/digits.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/utf8.h"
 #include "conf/nearest.h"
 #include "conf/scopes.h"
@@ -185,8 +187,9 @@ id_of_instance(const char *text)
 							: text;
 }
 
+/* Adds one, of which that attempt is meant unless --attempt says another. */
 static int
-add_id(struct command_line *line, const char *text)
+add_id(struct command_line *line, const char *text, long attempt)
 {
 	uint8_t bytes[DIGEST_BYTES];
 	text = id_of_instance(text);
@@ -199,14 +202,35 @@ add_id(struct command_line *line, const char *text)
 		    DIGEST_HEX, text);
 	line->ids = mem_grow(
 	    line->ids, (line->n_ids + 1) * sizeof *line->ids);
+	line->attempts = mem_grow(
+	    line->attempts, (line->n_ids + 1) * sizeof *line->attempts);
+	line->attempts[line->n_ids] =
+	    line->attempt > 0 ? line->attempt : attempt;
 	line->ids[line->n_ids++] = text;
 	return GATEWAY_WELL;
 }
 
 /*
- * Takes the arguments, and the first word of each line of the file; a table's
- * title is left out, so that the output of `onceproxy keys list` may be such a
- * file.  The words become texts within what was read.
+ * Returns the attempt that a line of `onceproxy keys list` shows, before a
+ * time; 0: it is another line.
+ */
+static long
+attempt_of(struct span line)
+{
+	enum { ATTEMPT = 3, CHANGED, COUNT };
+	struct span words[COUNT] = {{0}};
+	int64_t attempt, changed_ms;
+	for (size_t i = 0; i < COUNT && span_next(&line, ' ', &words[i]);)
+		i += words[i].len > 0;
+	return digits_read(words[ATTEMPT], INT32_MAX, &attempt) &&
+	    rfc3339_read(words[CHANGED], &changed_ms) ? (long)attempt : 0;
+}
+
+/*
+ * Takes the arguments, and the first word of each line of the file, which may
+ * be the output of `onceproxy keys list`: its title is left out, and the
+ * attempts that it shows are those that are meant.  The words become texts
+ * within what was read.
  */
 static int
 read_ids(struct command_line *line)
@@ -215,17 +239,18 @@ read_ids(struct command_line *line)
 	size_t len;
 	struct span piece;
 	for (int i = 0; i < line->n_names && code == GATEWAY_WELL; i++)
-		code = add_id(line, line->names[i]);
+		code = add_id(line, line->names[i], 0);
 	if (code != GATEWAY_WELL || line->ids_file == NULL)
 		return code;
 	if (!read_file(line->ids_file, &line->ids_text, &len))
 		return GATEWAY_REFUSED;
 	struct span rest = span_of(line->ids_text, len);
 	while (code == GATEWAY_WELL && next_line(&rest, &piece)) {
+		long attempt = attempt_of(piece);
 		char *word = line->ids_text + (piece.ptr - line->ids_text);
 		word[strcspn(word, " \t\r\n")] = '\0';
 		if (strcmp(word, "KEY_ID") != 0)
-			code = add_id(line, word);
+			code = add_id(line, word, attempt);
 	}
 	return code;
 }
@@ -410,7 +435,7 @@ look_up(const struct command_line *line, const char *query)
 	const struct values_request request = {"POST", "keys", query,
 	    json_pack("{s:s*, s:s*, s:O*, s:O*}", "namespace",
 		line->namespace, "key", line->key, "values", line->values,
-		"scope", line->scope), NULL, values_object};
+		"scope", line->scope), NULL, values_object, NULL};
 	int code = values_ask(line, &name, 1, &request);
 	const char *title = "This configuration's routes find their keys by:\n";
 	for (size_t i = 0; i < conf->n_routes && code != GATEWAY_WELL; i++) {
@@ -436,7 +461,7 @@ show_keys(const struct command_line *line)
 		return usage_wrong("keys",
 		    "--namespace and --scope need --key or --json-value");
 	const struct values_request request = {
-	    "GET", "keys", query, NULL, NULL, values_object};
+	    "GET", "keys", query, NULL, NULL, values_object, NULL};
 	return line->n_ids > 0
 	    ? values_ask(line, line->ids, line->n_ids, &request)
 	    : look_up(line, query);
@@ -449,10 +474,7 @@ act_on_keys(const struct command_line *line, const char *method,
     const char *word, json_t *in)
 {
 	const struct values_request request = {
-	    method, "keys", word, in, NULL, values_object};
-	if (line->attempt > 0)
-		json_object_set_new(
-		    in, "attempt", json_integer(line->attempt));
+	    method, "keys", word, in, NULL, values_object, line->attempts};
 	if (line->note != NULL)
 		json_object_set_new(in, "note", json_string(line->note));
 	return values_ask(line, line->ids, line->n_ids, &request);
@@ -571,7 +593,8 @@ static int
 reconcile_keys(const struct command_line *line)
 {
 	const struct values_request request = {
-	    "POST", "keys", "/reconcile", json_object(), NULL, print_found};
+	    "POST", "keys", "/reconcile", json_object(), NULL, print_found,
+	    NULL};
 	if (line->state == NULL)
 		return values_ask(line, line->ids, line->n_ids, &request);
 	json_t *all = NULL, *record;

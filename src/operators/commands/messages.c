@@ -121,7 +121,7 @@ ask_about_each(
     const struct command_line *line, const char *act, const char *done)
 {
 	const struct values_request request = {"POST", "messages", act,
-	    json_pack("{s:s*}", "note", line->note), done, NULL};
+	    json_pack("{s:s*}", "note", line->note), done, NULL, NULL};
 	return values_ask(line, (const char *const *)line->names,
 	    (size_t)line->n_names, &request);
 }
@@ -130,7 +130,7 @@ static int
 show_messages(const struct command_line *line)
 {
 	static const struct values_request request = {
-	    "GET", "messages", "", NULL, NULL, values_object};
+	    "GET", "messages", "", NULL, NULL, values_object, NULL};
 	return values_ask(line, (const char *const *)line->names,
 	    (size_t)line->n_names, &request);
 }
@@ -157,7 +157,7 @@ ask_about_source(const struct command_line *line, const char *act,
 		json_array_append_new(
 		    partitions, json_string(line->names[i]));
 	const struct values_request request = {"POST", "sources", act,
-	    json_pack("{s:s*}", "note", line->note), done, NULL};
+	    json_pack("{s:s*}", "note", line->note), done, NULL, NULL};
 	if (member != NULL)
 		json_object_set_new(request.in, member, partitions);
 	return values_ask(

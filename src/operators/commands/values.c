@@ -182,6 +182,11 @@ values_ask(const struct command_line *line, const char *const *names,
 	int worst = GATEWAY_WELL;
 	for (size_t i = 0; i < count; i++) {
 		json_t *answer = NULL;
+		if (request->attempts != NULL)
+			json_object_set_new(request->in, "attempt",
+			    request->attempts[i] > 0
+				? json_integer(request->attempts[i])
+				: json_null());
 		char *segment = admin_api_encode(names[i]);
 		char *target = mem_printf("/%s/%s%s", request->folder, segment,
 		    request->behind);

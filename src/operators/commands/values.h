@@ -31,6 +31,8 @@ struct values_request {
 	/* What people read is "NAME: DONE"; NULL: what print writes. */
 	const char *done;
 	void (*print)(json_t *answer);
+	/* The attempt that is meant of each name; 0: any; NULL: of all. */
+	const long *attempts;
 };
 /*
  * Asks about each name, and prints the answers; one that is refused stops no
