@@ -49,6 +49,14 @@ SOURCE_OPTION("broker", "that name is in the key of a message that has none of "
 SOURCE_OPTION("request.path", "a message that comes again is executed again "
 	"where the route, or what the path says of its tenant, has other keys, "
 	"and is taken for another one (mismatch) elsewhere")
+SOURCE_OPTION("group", "another group reads all that is there anew, and "
+	"executes again what has no record any more")
+SOURCE_OPTION("finish", "rows that were finished may be unread again, and "
+	"those that have no record any more are executed again")
+SOURCE_OPTION("columns.id", "that is in the key of a message that has none of "
+	"its own: one that comes again is executed again")
+SOURCE_OPTION("columns.headers", "a message may have another key there: one "
+	"that comes again is executed again")
 SOURCE_OPTION("request.method", TAKEN_FOR_ANOTHER)
 SOURCE_OPTION("request.body.field", TAKEN_FOR_ANOTHER)
 SOURCE_OPTION("columns.payload", TAKEN_FOR_ANOTHER)

@@ -81,7 +81,16 @@ is_same_scope(const json_t *old, const json_t *new)
 	return same;
 }
 
-/* Whether what has keys is another, or more than what had them. */
+static bool
+derives(const struct conf_idempotency *policy)
+{
+	return policy->derive_from_body || policy->derive_from.count > 0;
+}
+
+/*
+ * Whether what has keys is another, or more than what had them.  A header that
+ * is looked at now takes the place of keys that were derived.
+ */
 static bool
 differs(const struct conf_idempotency *before,
     const struct conf_idempotency *policy, const char *path)
@@ -92,7 +101,9 @@ differs(const struct conf_idempotency *before,
 	if (!strcmp(path, "scope"))
 		same = is_same_scope(old, new);
 	else if (!strcmp(path, "header"))
-		same = has_all(new, old);
+		same = has_all(new, old) &&
+		    (!(derives(before) || derives(policy)) ||
+			has_all(old, new));
 	else if (!strcmp(path, "fingerprint.include") ||
 	    !strcmp(path, "fingerprint.ignore"))
 		same = has_all(new, old) && has_all(old, new);
