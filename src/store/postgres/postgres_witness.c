@@ -50,7 +50,10 @@ postgres_witness_make(struct arena *arena, const char *table)
 		"DELETE FROM %s WHERE ctid = ANY (ARRAY("
 		"SELECT ctid FROM %s WHERE verdict = 'revoked' AND at < now() "
 		"- $1::text::double precision * interval '1 ms' "
-		"LIMIT $2::text::integer)) AND verdict = 'revoked'",
+		"LIMIT $2::text::integer)) AND verdict = 'revoked' "
+		/* A ctid names a row of each part of the table. */
+		"AND at < now() "
+		"- $1::text::double precision * interval '1 ms'",
 		name, name).ptr,
 	};
 }
