@@ -112,6 +112,31 @@ execution_question_reconcile(struct machine *machine)
 	return execution_to(e, EXECUTION_RECONCILED, WAIT);
 }
 
+/*
+ * Why "it did not happen" says nothing; NULL: it does.  A cache answers of an
+ * earlier day (RFC 9111, section 5.1).  Many routers decode the slash of a key
+ * before they look for a path, and find none; but by its own word it is the API
+ * that has answered.
+ */
+static const char *
+is_no_word(const struct execution *e)
+{
+	struct span path, rest = e->query->target;
+	const struct field *age =
+	    fields_first(&e->forward.fields, SPAN("Age"));
+	if (age != NULL && !span_eq(age->value, SPAN("0")))
+		return "a cache said that it did not happen";
+	if (disposition_of_answer(&e->forward.fields, e->forward.status,
+		DISPOSITION_UNKNOWN) != DISPOSITION_UNKNOWN)
+		return NULL;
+	if (span_next(&rest, '?', &path) &&
+	    (memmem(path.ptr, path.len, "%2F", 3) != NULL ||
+		memmem(path.ptr, path.len, "%5C", 3) != NULL))
+		return "it may be a router that knows no path with an encoded "
+		       "slash: ask by ?key={key}";
+	return NULL;
+}
+
 enum after
 execution_question_reconciled(struct machine *machine)
 {
@@ -127,16 +152,18 @@ execution_question_reconciled(struct machine *machine)
 		execution_make_upstreams(e, rules->status);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
-	if (disposition == DISPOSITION_RELEASE ||
-	    disposition == DISPOSITION_FORGET || !INVARIANT(upstream_said_no)) {
+	bool absent = disposition == DISPOSITION_RELEASE ||
+	    disposition == DISPOSITION_FORGET;
+	const char *why = absent ? is_no_word(e) : NULL;
+	if ((absent && why == NULL) || !INVARIANT(upstream_said_no)) {
 		/* What the database says has begun must not go on. */
 		if (e->started)
 			return execution_to(e, EXECUTION_LOOK_UP, MORE);
 		note_answer(e, ASKED_DID_NOT, "");
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	}
-	note_answer(
-	    e, is_away(&e->forward) ? ASKED_AWAY : ASKED_UNKNOWN, "");
+	note_answer(e, is_away(&e->forward) ? ASKED_AWAY : ASKED_UNKNOWN,
+	    why != NULL ? why : "");
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 

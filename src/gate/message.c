@@ -74,7 +74,15 @@ make_query(struct claimant *c, struct span target, struct span authority,
     const struct fields *fields)
 {
 	struct message *query = arena_alloc(c->arena, sizeof *query);
-	const struct proxy_request head = head_of(c, fields, 0);
+	struct fields asking = {
+	    arena_alloc(c->arena, (fields->count + 1) * sizeof(struct field)),
+	    fields->count};
+	const struct proxy_request head = head_of(c, &asking, 0);
+	for (size_t i = 0; i < fields->count; i++)
+		asking.list[i] = fields->list[i];
+	/* What a cache has is of another day. */
+	asking.list[asking.count++] = (struct field){
+	    .name = SPAN("Cache-Control"), .value = SPAN("no-cache")};
 	*query = (struct message){
 	    .method = SPAN("GET"),
 	    .target = target,
@@ -139,7 +147,7 @@ filled_in(struct span lines, const char *name, struct span *ret_value)
 	struct span line, named;
 	while (lines.len > 0 && span_next(&lines, '\n', &line)) {
 		if (!span_cut(&line, ':', &named) ||
-		    !span_ieq(named, span_str(name)) || line.len < 2)
+		    !span_ieq(named, span_str(name)) || line.len < 1)
 			continue;
 		*ret_value = span_from(line, 1);
 		return true;

@@ -27,7 +27,7 @@ struct trust {
 	struct shared_watch watch;
 	bool asked; /* the worker's generation has it */
 	bool needs_catalogue; /* enforced_by is configured */
-	char which[DIGEST_HEX + 1]; /* the witness, as it is configured */
+	char which[DIGEST_HEX + 1]; /* as it is configured; "": none is */
 
 	/* What the catalogue says. */
 	bool read;
@@ -163,6 +163,8 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	t->since_ms = shared_number(reply, 2);
 	t->enforced_ms = shared_number(reply, 3);
 	show(t, call_reply_text(reply, 4), shared_number(reply, 1));
+	if (!t->asked)
+		shared_watch_stop(watch);
 }
 
 /* Redis is asked, or told, at once. */
@@ -357,6 +359,22 @@ watch_redis(const struct trusts *trusts, struct trust *t)
 	    &t->watch, w->store, w->loop, "witness", t->name);
 }
 
+/*
+ * The route has no witness any more, which Redis is told once: should it have
+ * the same again, that knows nothing of what was sent meanwhile or was under
+ * way.
+ */
+static void
+leave_witness(const struct trusts *trusts, struct trust *t)
+{
+	if (t->asked || t->which[0] == '\0')
+		return;
+	t->which[0] = '\0';
+	t->known = t->read = false;
+	t->proven_ms = 0;
+	watch_redis(trusts, t);
+}
+
 void
 trust_reload(struct trusts *trusts)
 {
@@ -385,6 +403,8 @@ trust_reload(struct trusts *trusts)
 		name_witness(t, &route->idempotency->witness);
 		watch_redis(trusts, t);
 	}
+	for (t = atomic_load(&trusts->first); t; t = atomic_load(&t->next))
+		leave_witness(trusts, t);
 }
 
 struct trusts *

@@ -3,6 +3,7 @@
 unknown, and max_attempts."""
 
 import contextlib
+import json
 import re
 import signal
 import uuid
@@ -15,6 +16,7 @@ from once.upstream import answer, refused_port, then_close
 from once.wait import eventually
 
 BY_KEY = "/v1/charges/by-key/"
+KEY, ENCODED = "k:1~x", "k%3A1~x"
 
 
 def ask_at(path=BY_KEY + "{key}", **more):
@@ -34,7 +36,7 @@ def in_doubt(bench, on_unknown, **idempotency):
     upstream = bench.upstream(then_close(b""))
     gateway = bench.gateway(
         upstream, idempotency={"on_unknown": on_unknown, **idempotency})
-    first = gateway.ask("k/1~x")
+    first = gateway.ask(KEY)
     equal((first.status, first.problem), (502, "outcome-unknown"))
     equal(upstream.count(), 1)
     upstream.reply = answer()
@@ -43,24 +45,24 @@ def in_doubt(bench, on_unknown, **idempotency):
 
 def reconciled(bench, reply):
     upstream, gateway = in_doubt(bench, ask_at())
-    upstream.replies[BY_KEY + "k%2F1~x"] = reply
-    return upstream, gateway, gateway.ask("k/1~x")
+    upstream.replies[BY_KEY + ENCODED] = reply
+    return upstream, gateway, gateway.ask(KEY)
 
 
 @test
 def retry_executes_again_and_says_which_attempt_it_is(bench):
     upstream, gateway = in_doubt(bench, "retry")
-    again = gateway.ask("k/1~x")
+    again = gateway.ask(KEY)
     equal((again.status, again.replayed), (201, False))
     equal([r.get("Idempotency-Attempt") for r in upstream.requests],
           ["1", "2"])
-    equal(gateway.ask("k/1~x").replayed, True)
+    equal(gateway.ask(KEY).replayed, True)
     equal(upstream.count(), 2)
 
 
 def ids(gateway, n):
     """The id of the first request, as a retry of that number is told."""
-    got = gateway.ask("k/1~x", fields=[("X-Request-Id", f"retry-{n}")])
+    got = gateway.ask(KEY, fields=[("X-Request-Id", f"retry-{n}")])
     equal(got.get("X-Request-Id"), f"retry-{n}")
     return got.all("Original-Request-Id")
 
@@ -73,10 +75,10 @@ def whoever_completes_it_a_replay_names_the_first_request(bench, who):
                    "reconcile": ask_at(), "retry": "retry",
                    "operator": "hold"}[who]}}
     gateway = bench.gateway(upstream, **members)
-    first = gateway.ask("k/1~x", fields=[("X-Request-Id", "first-1")])
+    first = gateway.ask(KEY, fields=[("X-Request-Id", "first-1")])
     equal(first.problem, "outcome-unknown")
     upstream.reply = answer()
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
+    upstream.replies[BY_KEY + ENCODED] = answer(200, b"it happened")
     if who == "operator":
         key_id = first.json()["instance"].rsplit(":", 1)[-1]
         Admin(gateway).act(key_id, "complete", {
@@ -90,9 +92,9 @@ def whoever_completes_it_a_replay_names_the_first_request(bench, who):
 def attempts_are_exhausted_after_max_attempts(bench):
     upstream, gateway = in_doubt(bench, "retry", max_attempts=2)
     upstream.reply = then_close(b"")
-    equal(gateway.ask("k/1~x").status, 502)
+    equal(gateway.ask(KEY).status, 502)
     for _ in range(2):
-        last = gateway.ask("k/1~x")
+        last = gateway.ask(KEY)
         equal((last.status, last.problem), (409, "attempts-exhausted"))
         equal(last.json()["retry"], "new-key")
         assert "may have been executed" in last.json()["detail"], last.raw
@@ -118,8 +120,8 @@ def what_was_not_sent_leaves_an_earlier_attempt_unknown(bench):
     """A free key would accept another request."""
     upstream, gateway = in_doubt(bench, "retry")
     upstream.stop()
-    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
-    equal(gateway.ask("k/1~x", body=b"another").problem, "key-reused")
+    equal(gateway.ask(KEY).problem, "outcome-unknown")
+    equal(gateway.ask(KEY, body=b"another").problem, "key-reused")
 
 
 @test
@@ -178,7 +180,7 @@ def reconcile_stores_what_the_upstream_says_has_happened(bench):
         bench, answer(200, b"it happened", fields=[("X-Kept", "1")]))
     equal((got.status, got.body, got.get("X-Kept")),
           (200, b"it happened", "1"))
-    again = gateway.ask("k/1~x")
+    again = gateway.ask(KEY)
     equal((again.status, again.body, again.replayed),
           (200, b"it happened", True))
     equal([r.method for r in upstream.requests], ["POST", "GET"])
@@ -188,7 +190,7 @@ def reconcile_stores_what_the_upstream_says_has_happened(bench):
 def reconcile_asks_with_the_scope_and_the_encoded_key(bench):
     upstream, gateway, _ = reconciled(bench, answer(200))
     question = upstream.requests[1]
-    equal(question.target, BY_KEY + "k%2F1~x")
+    equal(question.target, BY_KEY + ENCODED)
     equal(question.get("Authorization"),
           upstream.requests[0].get("Authorization"))
     equal(question.get("Idempotency-Key"), None)
@@ -200,7 +202,7 @@ def a_record_that_vanishes_while_the_upstream_is_asked_is_not_executed(bench):
     """A Redis that forgot it, or an operator who deleted it."""
     upstream, gateway = in_doubt(bench, ask_at())
     hold = upstream.hold(answer(404))
-    got = bench.background(gateway.ask, "k/1~x")
+    got = bench.background(gateway.ask, KEY)
     hold.wait_arrived()
     bench.redis("FLUSHALL")
     hold.release()
@@ -217,7 +219,7 @@ def an_unknown_record_without_a_reason_is_said_to_be_broken(bench):
     upstream, gateway = in_doubt(bench, ask_at())
     [name] = [key for key in bench.redis.keys() if b":r:" in key]
     bench.redis("SETRANGE", name, 3, "-")
-    got = gateway.ask("k/1~x")
+    got = gateway.ask(KEY)
     equal((got.status, got.problem), (409, "outcome-unknown"))
     gateway.wait_for_log("record_broken")
     equal(upstream.count(), 1)
@@ -247,10 +249,10 @@ def reconcile_does_not_ask_before_the_outcome_has_settled(bench):
 @test
 def reconcile_asks_once_the_outcome_has_settled(bench):
     upstream, gateway = in_doubt(bench, ask_at(settle="2s"))
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
-    early = gateway.ask("k/1~x")
+    upstream.replies[BY_KEY + ENCODED] = answer(200, b"it happened")
+    early = gateway.ask(KEY)
     equal((early.problem, early.get("Retry-After")), ("outcome-unknown", "2"))
-    eventually(lambda: gateway.ask("k/1~x").body == b"it happened")
+    eventually(lambda: gateway.ask(KEY).body == b"it happened")
     equal([r.method for r in upstream.requests], ["POST", "GET"])
 
 
@@ -283,10 +285,10 @@ def nothing_is_asked_by_a_clock_that_has_just_jumped(bench):
 def a_question_that_nobody_answered_is_asked_again_at_once(bench):
     """It has settled; only the wait for the API's commits is over once."""
     upstream, gateway = in_doubt(bench, ask_at(settle="700ms"))
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(500)
-    eventually(lambda: gateway.ask("k/1~x").get("Retry-After") is None)
+    upstream.replies[BY_KEY + ENCODED] = answer(500)
+    eventually(lambda: gateway.ask(KEY).get("Retry-After") is None)
     asked = upstream.count(method="GET")
-    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
+    equal(gateway.ask(KEY).problem, "outcome-unknown")
     equal(upstream.count(method="GET"), asked + 1)
 
 
@@ -314,20 +316,20 @@ def a_lease_that_expired_has_to_settle_too(bench):
 @test
 def absent_says_which_statuses_mean_that_it_did_not_happen(bench):
     upstream, gateway = in_doubt(bench, ask_at(absent=[409]))
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(404)
-    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
+    upstream.replies[BY_KEY + ENCODED] = answer(404)
+    equal(gateway.ask(KEY).problem, "outcome-unknown")
     equal(upstream.count(method="POST"), 1)
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(409)
-    equal(gateway.ask("k/1~x").status, 201)
+    upstream.replies[BY_KEY + ENCODED] = answer(409)
+    equal(gateway.ask(KEY).status, 201)
     equal(upstream.count(method="POST"), 2)
 
 
 @test
 def status_is_stored_in_place_of_the_answers_own(bench):
     upstream, gateway = in_doubt(bench, ask_at(status=201))
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
+    upstream.replies[BY_KEY + ENCODED] = answer(200, b"it happened")
     for _ in range(2):
-        got = gateway.ask("k/1~x")
+        got = gateway.ask(KEY)
         equal((got.status, got.body), (201, b"it happened"))
 
 
@@ -337,9 +339,9 @@ def status_is_stored_in_place_of_the_answers_own(bench):
        ("402", "store", 402, "402")])
 def the_upstreams_own_word_beats_the_status(bench, word, status, then):
     upstream, gateway = in_doubt(bench, ask_at())
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(
+    upstream.replies[BY_KEY + ENCODED] = answer(
         status, fields=[("Idempotency-Outcome", word)])
-    got = gateway.ask("k/1~x")
+    got = gateway.ask(KEY)
     equal(got.problem or str(got.status), then)
     equal(upstream.count(method="POST"), 2 if word == "release" else 1)
 
@@ -349,7 +351,7 @@ ORDER = b'{"order_id": "o/1 \xc3\xa9", "n": 1.50e3, "ok": true, "s": ".."}'
 
 @each([("a member", "/orders/{json:/order_id}", "/orders/o%2F1%20%C3%A9"),
        ("a number", "/n/{json:/n}/x", "/n/1500/x"),
-       ("a query", "/by?ok={json:/ok}&k={key}", "/by?ok=true&k=k%2F1~x"),
+       ("a query", "/by?ok={json:/ok}&k={key}", "/by?ok=true&k=" + ENCODED),
        ("a segment", "/a/{path:account}/k", "/a/a%2Fb%20c/k")])
 def the_path_is_made_of_the_request(bench, path, target):
     upstream = bench.upstream(then_close(b""))
@@ -358,20 +360,24 @@ def the_path_is_made_of_the_request(bench, path, target):
     config["routes"].pop()  # what it is where "%2F" is a slash
     gateway = bench.serve(config)
     request = {"body": ORDER, "target": "/v1/a%2Fb%20c/charges"}
-    equal(gateway.ask("k/1~x", **request).status, 502)
+    equal(gateway.ask(KEY, **request).status, 502)
     upstream.reply = answer(200, b"it happened")
-    equal(gateway.ask("k/1~x", **request).body, b"it happened")
+    equal(gateway.ask(KEY, **request).body, b"it happened")
     equal(upstream.requests[1].target, target)
 
 
 @each([("a member that is missing", "/o/{json:/nothing}"),
        ("dots", "/o/{json:/s}"), ("a list", "/o/{json:/list}"),
-       ("an empty member", "/o/{json:/empty}/x")])
+       ("an empty member", "/o/{json:/empty}/x"),
+       ("dots behind a slash", "/o/{json:/climbs}"),
+       ("dots behind a backslash", "/o/{json:/slides}/x")])
 def a_path_that_cannot_be_made_leaves_it_unknown(bench, path):
     upstream = bench.upstream(then_close(b""))
     gateway = bench.gateway(
         upstream, idempotency={"on_unknown": ask_at(path)})
-    body = b'{"s": "..", "empty": "", "list": [1]}'
+    body = json.dumps({
+        "s": "..", "empty": "", "list": [1], "climbs": "x/../../other",
+        "slides": "x\\..\\other"}).encode()
     equal(gateway.ask("k", body=body).status, 502)
     upstream.reply = answer(200, b"the list of all orders")
     equal(gateway.ask("k", body=body).problem, "outcome-unknown")
@@ -428,7 +434,37 @@ def reconcile_executes_what_did_not_happen(bench, status):
     equal([(r.method, r.get("Idempotency-Attempt"))
            for r in upstream.requests],
           [("POST", "1"), ("GET", None), ("POST", "2")])
-    equal(gateway.ask("k/1~x").replayed, True)
+    equal(gateway.ask(KEY).replayed, True)
+
+
+@each([("a router's 404", answer(404), False),
+       ("the API's own word", answer(404, fields=[
+           ("Idempotency-Outcome", "release")]), True),
+       ("an answer", answer(200), True)])
+def a_key_with_a_slash_is_asked_for(bench, reply, believed):
+    """As one segment, of which many routers make two; then they find none."""
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(
+        upstream, idempotency={"on_unknown": ask_at(absent=[404])})
+    equal(gateway.ask("k/1").status, 502)
+    upstream.reply, upstream.replies[BY_KEY + "k%2F1"] = answer(), reply
+    got = gateway.ask("k/1")
+    equal(got.problem, None if believed else "outcome-unknown")
+    equal(upstream.requests[1].target, BY_KEY + "k%2F1")
+    if not believed:
+        assert "slash" in gateway.wait_for_log("asked")["detail"]
+        equal(upstream.count(method="POST"), 1)
+
+
+@each([("by its status", ()), ("by a word",
+                               [("Idempotency-Outcome", "release")])])
+def what_a_cache_says_has_not_happened_may_have(bench, fields):
+    upstream, gateway, got = reconciled(
+        bench, answer(404, fields=[("Age", "7"), *fields]))
+    equal(got.problem, "outcome-unknown")
+    equal(upstream.requests[1].get("Cache-Control"), "no-cache")
+    upstream.replies[BY_KEY + ENCODED] = answer(404, fields=[("Age", "0")])
+    equal(gateway.ask(KEY).status, 201)
 
 
 @each([("500", answer(500)), ("403", answer(403)), ("302", answer(302)),
@@ -439,8 +475,8 @@ def reconcile_leaves_unknown_what_nobody_tells(bench, reply):
     equal((got.status, got.problem), (409, "outcome-unknown"))
     gateway.wait_for_log("reconcile_failed")
     # The next retry asks again, and the truth is still welcome.
-    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"late truth")
-    equal(gateway.ask("k/1~x").body, b"late truth")
+    upstream.replies[BY_KEY + ENCODED] = answer(200, b"late truth")
+    equal(gateway.ask(KEY).body, b"late truth")
     equal(upstream.count(method="POST"), 1)
 
 
@@ -448,10 +484,10 @@ def reconcile_leaves_unknown_what_nobody_tells(bench, reply):
 def concurrent_retries_reconcile_once(bench):
     upstream, gateway = in_doubt(bench, ask_at())
     hold = upstream.hold()
-    asking = bench.background(gateway.ask, "k/1~x")
+    asking = bench.background(gateway.ask, KEY)
     hold.wait_arrived()
     for _ in range(5):
-        equal(gateway.ask("k/1~x").problem, "in-flight")
+        equal(gateway.ask(KEY).problem, "in-flight")
     hold.release()
     equal(asking.result().status, 201)
     equal(upstream.count(method="GET"), 1)

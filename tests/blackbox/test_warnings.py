@@ -606,7 +606,8 @@ def a_variable_that_nothing_replaces_is_warned_of(bench, members, pointer):
 def what_stands_elsewhere_is_taken_as_it_is(bench):
     file = bench.file(SECRET.encode())
     config = {**least(namespace="${id}", on_unknown={"reconcile": {
-        "path": "/v1/$a/${key}", "absent": [404]}}),
+        "path": "/v1/$a/${key}", "absent": [404],
+        "keys_unique": True}}),
         "store": {"secret": {"file": file}}}
     config["routes"][0]["path"] = "/v1/charges/{id}"
     equal(check(bench, config), (0, [], True))

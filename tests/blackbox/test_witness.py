@@ -16,6 +16,7 @@ from once.gateway import is_without, write
 from once.http import keyed
 from once.ledger import Ledger
 from once.messages import Stream, source
+from once.pgwire import PostgresClient
 from once.postgres import programs
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
@@ -386,10 +387,10 @@ def a_revocation_of_a_life_before_releases_the_key(bench):
     equal(ledger.payments(), [2])
 
 
-def reload(gateway, on_unknown):
+def reload(gateway, on_unknown, **members):
     with open(gateway.file, encoding="utf-8") as file:
         config = json.load(file)
-    config["routes"][0]["idempotency"]["on_unknown"] = on_unknown
+    config["routes"][0]["idempotency"].update(members, on_unknown=on_unknown)
     reloads = len(gateway.find_log("reloaded"))
     write(gateway.file, config)
     gateway.signal(signal.SIGHUP)
@@ -424,11 +425,11 @@ def attempts_that_were_revoked_count(bench):
     equal((ledger.payments(), upstream.count()), ([], 2))
 
 
-def wait_untold(gateway):
+def wait_untold(gateway, key="k", words="was not told"):
     """It is asked about, and not believed that nothing was done."""
     def held():
-        equal(gateway.ask("k").status, 409)
-        return any("was not told" in line.get("detail", "")
+        equal(gateway.ask(key).status, 409)
+        return any(words in line.get("detail", "")
                    for line in gateway.find_log("asked", answer="unknown"))
     eventually(held, "it is not believed")
 
@@ -448,6 +449,53 @@ def what_was_sent_while_there_was_no_witness_is_held(bench):
 
     wait_untold(gateway)
     equal(ledger.payments(), [])
+
+
+@test
+def what_was_started_is_not_asked_for_by_a_key_that_was_not_sent(bench):
+    ledger, upstream, gateway = begin(
+        bench, witness={"then": "hold"},
+        idempotency={"derive_key": ["/amount"]})
+    asked = []
+
+    def api(connection, request):
+        if request.method == "GET":
+            asked.append(request.target)
+            connection.send(answer(404))
+            return
+        client = PostgresClient(ledger.postgres.folder, name="api")
+        ledger.write(client, request.get("Idempotency-Key-Id"), 1,
+                     {"verdict": "started"})
+        client.close()
+        connection.close()
+    upstream.reply = api
+    equal(gateway.ask(None).problem, "outcome-unknown")
+    reload(gateway, ledger.policy(then={"reconcile": {
+        "path": "/by-key/{key}", "settle": "0s"}}), send_derived=True)
+    wait_untold(gateway, None)
+    equal((asked, upstream.count(method="POST")), ([], 1))
+
+
+@each([("enforced", True), ("guarded", False)])
+def what_is_under_way_when_the_witness_goes_is_held(bench, enforced):
+    """It is sent as it was meant to be; but the API, or its database, may not
+    write rows any more, until the witness comes back."""
+    ledger, upstream, gateway = begin(bench, enforced)
+    head, body = keyed("k", [("Expect", "100-continue")]).split(b"\r\n\r\n")
+    with gateway.client() as client:
+        client.send(head + b"\r\n\r\n")
+        assert b" 100 " in client.reader.until(b"\r\n\r\n")
+        reload(gateway, "hold")
+        upstream.reply = close_unanswered
+        client.send(body)
+        equal(client.read().problem, "outcome-unknown")
+    upstream.reply = answer(402)
+    reload(gateway, ledger.policy())
+    wait_known(bench.redis, gateway, "again-", enforced)
+    upstream.reply = ledger
+    equal(gateway.ask("later").status, 201)
+    wait_untold(gateway, words="before the first gateway knew")
+    equal(upstream.count(key="k"), 1)
 
 
 @test
@@ -472,13 +520,14 @@ def what_came_while_there_was_no_witness_is_held_too(bench):
     equal(upstream.count(key="k"), 1)
 
 
-@test
-def what_a_gateway_without_the_witness_sent_is_held(bench):
-    """While a witness is rolled out: another gateway trusts it already."""
+@each([("without the witness", {"on_unknown": "hold"}),
+       ("that tells it in another field", {"key_id_header": "X-Key-Id"})])
+def what_was_sent_by_a_gateway_is_held(bench, members):
+    """While that is rolled out: another gateway trusts the witness already."""
     ledger, upstream, gateway = begin(bench, enforced=False)
     with open(gateway.file, encoding="utf-8") as file:
         config = json.load(file)
-    config["routes"][0]["idempotency"]["on_unknown"] = "hold"
+    config["routes"][0]["idempotency"].update(members)
     before = bench.serve({**config, "state_dir": bench.folder()})
     upstream.reply = close_unanswered
     equal(before.ask("k").problem, "outcome-unknown")
@@ -695,6 +744,36 @@ def messages_that_are_held_ask_at_growing_distances(bench):
                     for line in (lines[0], lines[2]))
     assert (third - first).total_seconds() > 0.9, lines
     equal((upstream.count(), ledger.rows()), (1, [(1, "started")]))
+
+
+# A witness in parts, of each of which a row has each place.
+PARTED = """
+DROP TABLE {0}_witness CASCADE;
+CREATE TABLE {0}_witness (key_id text, attempt integer,
+    verdict text NOT NULL DEFAULT 'done', status integer, headers jsonb,
+    body bytea, at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (key_id, attempt), UNIQUE (key_id, attempt, verdict))
+    PARTITION BY HASH (key_id);
+CREATE TABLE {0}_even PARTITION OF {0}_witness
+    FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE {0}_odd PARTITION OF {0}_witness
+    FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO {0}_witness (key_id, attempt, verdict, at)
+    SELECT 'k' || n, 1, 'revoked', now() - (n % 2) * interval '100 days'
+    FROM generate_series(1, 200) AS n"""
+
+
+@test
+def only_revocations_of_long_ago_are_cleaned_away(bench):
+    ledger = Ledger(bench.postgres_for_all, False)
+    ledger.postgres(PARTED.format(ledger.name))
+    bench.gateway(bench.upstream(), {"on_unknown": ledger.policy()},
+                  brokers=ledger.brokers())
+    old = (f"SELECT count(*) FROM {ledger.name}_witness "
+           "WHERE at < now() - interval '99 days'")
+    eventually(lambda: ledger.postgres(old) == ["0"], "it has cleaned")
+    equal(ledger.postgres(f"SELECT count(*) FROM {ledger.name}_witness"),
+          ["100"])
 
 
 @test

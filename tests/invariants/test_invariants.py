@@ -53,7 +53,8 @@ KILLING_TESTS = {
         ("test_witness_answers",
          "enforced by that enforces nothing any more is no proof")],
     "asked_by": [
-        ("test_witness", "what a gateway without the witness sent is held"),
+        ("test_witness", "what was sent by a gateway is held: without the "
+                         "witness"),
         ("test_on_unknown", "a key that was not sent is not asked for")],
     "dotless_value": [
         ("test_on_unknown",

@@ -108,11 +108,16 @@ names(const struct asker *a, size_t index, struct span variable)
 	return false;
 }
 
-/* Else the API could answer of another tenant's payment with the same key. */
+/*
+ * Else the API could answer of another tenant's payment with the same key.  By
+ * a client's own header it knows the tenant.
+ */
 static void
 check_tenant(const struct asker *a, const struct conf_scope *scope)
 {
-	if (names(a, scope->index, span_str(scope->path)))
+	bool brings = a->route->idempotency->reconcile.n_headers == 0 &&
+	    scopes_header(scope) != NULL;
+	if (brings || names(a, scope->index, span_str(scope->path)))
 		return;
 	char *name = scopes_name(scope);
 	if (scope->kind == SCOPE_HEADER)
@@ -121,11 +126,10 @@ check_tenant(const struct asker *a, const struct conf_scope *scope)
 		    "scope name what stays, or say \"keys_unique\": true, if "
 		    "no two tenants have the same key there", name);
 	else
-		COMPLAIN(a, "with \"headers\" the question must name the "
-		    "tenant: %s of the scope must stand in \"path\" or "
-		    "\"headers\" as {scope:%zu}; or say \"keys_unique\": "
-		    "true, if no two tenants have the same key there", name,
-		    scope->index);
+		COMPLAIN(a, "the question must name the tenant: %s of the "
+		    "scope must stand in \"path\" or \"headers\" as "
+		    "{scope:%zu}; or say \"keys_unique\": true, if no two "
+		    "tenants have the same key there", name, scope->index);
 	free(name);
 }
 
@@ -138,11 +142,11 @@ check_namespace(const struct asker *a)
 		struct span name = namespace->pieces[i].text;
 		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
 		    !names(a, SIZE_MAX, name))
-			COMPLAIN(a, "with \"headers\" the question must say "
-			    "what the key belongs to: {%.*s} of \"namespace\" "
-			    "must stand in \"path\" or \"headers\" as "
-			    "{path:%.*s}; or say \"keys_unique\": true, if no "
-			    "two of them have the same key there",
+			COMPLAIN(a, "the question must say what the key "
+			    "belongs to: {%.*s} of \"namespace\" must stand "
+			    "in \"path\" or \"headers\" as {path:%.*s}; or say "
+			    "\"keys_unique\": true, if no two of them have "
+			    "the same key there",
 			    SPAN_FMT(name), SPAN_FMT(name));
 	}
 }
@@ -158,17 +162,18 @@ check_question(const struct asker *a)
 		check_pieces(a, &asked->headers[i].value);
 		parted &= path_is_parted(&asked->headers[i].value, "");
 	}
-	if (asked->n_headers == 0 || asked->path.text == NULL)
+	if (asked->path.text == NULL)
 		return;
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
 	if (!asked->keys_unique)
 		check_namespace(a);
 	if (!parted)
-		COMPLAIN(a, "with \"headers\" one tenant's key could be read "
-		    "as another's: two variables of \"path\" must have one "
-		    "of / ? & = between them, and each of \"headers\" may "
-		    "have one");
+		COMPLAIN(a, "one tenant's key could be read as another's: two "
+		    "variables of \"path\" must have one of / ? & = between "
+		    "them, and each of \"headers\" may have one");
+	if (asked->n_headers == 0)
+		return;
 	if (!asked->says_absent)
 		COMPLAIN(a, "with \"headers\" nobody watches: say which "
 		    "statuses mean that it did not happen, as in \"absent\": "
@@ -217,27 +222,40 @@ asks_check(struct loader *l, const struct json_place *at,
 	check_name(&a);
 }
 
+bool
+asks_by_key(const struct conf_reconcile *asked)
+{
+	bool has_key = template_has(&asked->path, TEMPLATE_KEY);
+	for (size_t i = 0; i < asked->n_headers; i++)
+		has_key |= template_has(&asked->headers[i].value, TEMPLATE_KEY);
+	return has_key;
+}
+
 /*
- * A witness is told of by the id of the key; another database or table is
- * another one.  A derived key is told where it is sent; that of a client always
- * was.
+ * A witness is told of by two fields, and another database or table is another
+ * one.  A derived key is told where it is sent; that of a client always was.
  */
 static void
-make_mark(const struct conf *conf, struct conf_idempotency *policy)
+make_mark(struct conf_idempotency *policy)
 {
 	const struct conf_witness *witness = &policy->witness;
 	bool has_witness = policy->on_unknown == UNKNOWN_WITNESS;
+	bool tells_key =
+	    policy->send_derived && asks_by_key(&policy->reconcile);
 	struct digest digest;
 	uint8_t bytes[DIGEST_BYTES];
-	policy->tells = has_witness || (policy->send_derived &&
-	    policy->on_unknown == UNKNOWN_RECONCILE);
+	policy->tells = has_witness || tells_key;
 	if (!policy->tells)
 		return;
-	digest_begin(&digest, SPAN("mark"), span_str(conf->store.secret));
+	digest_begin(&digest, SPAN("mark"), SPAN(""));
 	if (has_witness) {
 		digest_part(&digest, span_str(witness->broker->postgres));
 		digest_part(&digest, span_str(witness->table));
+		digest_part(&digest, span_str(policy->key_id_header));
+		digest_part(&digest, span_str(policy->attempt_header));
 	}
+	if (tells_key)
+		digest_part(&digest, span_str(policy->headers.list[0]));
 	digest_end(&digest, bytes);
 	memcpy(policy->mark, bytes, sizeof policy->mark);
 }
@@ -250,6 +268,6 @@ asks_mark(struct conf *conf)
 		struct conf_idempotency *policy = (struct conf_idempotency *)
 		    (uintptr_t)conf->routes[i].idempotency;
 		if (policy != NULL)
-			make_mark(conf, policy);
+			make_mark(policy);
 	}
 }

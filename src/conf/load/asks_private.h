@@ -12,5 +12,8 @@
 void asks_check(struct loader *l, const struct json_place *at,
     const struct conf_route *route);
 
+/* Whether the key stands in what is asked. */
+bool asks_by_key(const struct conf_reconcile *asked);
+
 /* The marks of all policies, of a configuration without complaints. */
 void asks_mark(struct conf *conf);

@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "conf/amount.h"
+#include "conf/load/asks_private.h"
 #include "conf/load/brokers_private.h"
 #include "conf/load/conf_said.h"
 #include "conf/load/source_private.h"
@@ -247,7 +248,7 @@ check_served_by(const struct checked *c)
 		    "(\"header\" is empty): a list of pointers is needed here",
 		    name);
 	if (derives && !policy->send_derived &&
-	    template_has(&policy->reconcile.path, TEMPLATE_KEY))
+	    asks_by_key(&policy->reconcile))
 		COMPLAIN(c, "key", "the route \"%s\" asks its upstream by a "
 		    "key that it never sees: \"send_derived\" is needed there",
 		    name);

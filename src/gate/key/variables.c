@@ -62,19 +62,33 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	return false;
 }
 
+/* How many bytes are a slash there, also for who decodes it first; 0: none. */
+static size_t
+slash_at(struct span text, size_t at)
+{
+	struct span rest = span_from(text, at);
+	if (span_starts(rest, SPAN("/")))
+		return 1;
+	return span_starts(rest, SPAN("%2F")) || span_starts(rest, SPAN("%5C"))
+	    ? 3 : 0;
+}
+
 /* Two values, or a value and its neighbours, may come to dots, too. */
 static bool
 has_dots_segment(struct span text)
 {
-	const char *query =
-	    text.len ? memchr(text.ptr, '?', text.len) : NULL;
-	if (query != NULL)
-		text = span_of(text.ptr, (size_t)(query - text.ptr));
-	struct span segment;
-	while (span_next(&text, '/', &segment))
-		if (span_is_dots(segment))
+	struct span path = text;
+	size_t from = 0;
+	(void)span_next(&text, '?', &path);
+	for (size_t at = 0; at < path.len; at++) {
+		size_t slash = slash_at(path, at);
+		if (slash == 0)
+			continue;
+		if (span_is_dots(span_of(path.ptr + from, at - from)))
 			return true;
-	return false;
+		from = at + slash;
+	}
+	return span_is_dots(span_from(path, from));
 }
 
 bool

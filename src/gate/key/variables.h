@@ -28,7 +28,7 @@ struct variables {
  * Makes the text of a template, each value percent-encoded as a segment of a
  * path is (RFC 3986, section 3.3).  False where a value is missing, empty, "."
  * or "..", or is no string, number or boolean, or where a segment becomes "."
- * or "..".
+ * or "..", also for who decodes slashes before the segments.
  */
 MUST_USE bool variables_fill(const struct variables *v,
     const struct template *t, struct span *ret_text);
