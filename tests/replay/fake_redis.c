@@ -366,29 +366,39 @@ push_status(lua_State *lua)
 	lua_setfield(lua, -2, "ok");
 }
 
-/* SET key value, and perhaps PX ms, PXAT ms, KEEPTTL, or NX */
+/*
+ * SET key value, and perhaps KEEPTTL; or NX, and GET, which answers what is
+ * there; and PX ms or PXAT ms at the end.
+ */
 static void
 do_set(lua_State *lua, const struct words *w)
 {
-	bool ends = w->count == 5;
-	bool once = w->count == 4 && span_eq(w->list[3], SPAN("NX"));
-	bool keeps = w->count == 4 && !once;
-	bool at = ends && span_eq(w->list[3], SPAN("PXAT"));
-	must(w->count == 3 || at || once ||
-	    (ends && span_eq(w->list[3], SPAN("PX"))) ||
-	    (keeps && span_eq(w->list[3], SPAN("KEEPTTL"))));
-	int64_t ms = ends ? atoll(w->list[4].ptr) : 0;
-	ms -= at ? redis_now_ms() : 0;
-	must(!ends || ms > 0);
+	size_t count = w->count;
+	int64_t ms = 0;
+	bool at = count > 4 && span_eq(w->list[count - 2], SPAN("PXAT"));
+	if (at || (count > 4 && span_eq(w->list[count - 2], SPAN("PX")))) {
+		ms = atoll(w->list[count - 1].ptr);
+		ms -= at ? redis_now_ms() : 0;
+		must(ms > 0);
+		count -= 2;
+	}
+	bool gets = count == 5 && span_eq(w->list[4], SPAN("GET"));
+	bool once = count > 3 && span_eq(w->list[3], SPAN("NX"));
+	bool keeps = count == 4 && span_eq(w->list[3], SPAN("KEEPTTL"));
+	must(count == 3 || gets || (count == 4 && (once || keeps)));
+	if (gets)
+		do_get(lua, w);
 	if (once && find(w->list[1].ptr) != NULL) {
-		lua_pushboolean(lua, false);
+		if (!gets)
+			lua_pushboolean(lua, false);
 		return;
 	}
 	struct entry *entry = make(w->list[1].ptr);
 	set_string(entry, w->list[2]);
 	if (!keeps)
-		entry->expires_ms = ends ? redis_now_ms() + ms : 0;
-	push_status(lua);
+		entry->expires_ms = ms > 0 ? redis_now_ms() + ms : 0;
+	if (!gets)
+		push_status(lua);
 }
 
 static void
