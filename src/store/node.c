@@ -241,6 +241,24 @@ on_small_tells(void *arg, const char *message)
 
 /* --- life --- */
 
+/*
+ * A cluster's new master: whether its clock is ahead of the one before is seen
+ * with its first answer.
+ */
+static void
+learn_clock(struct node *node)
+{
+	const struct node *other;
+	LIST_EACH (other, &node->store->nodes, in_store) {
+		const struct redis_clock *clock =
+		    other != node ? link_clock(other->small.link) : NULL;
+		if (clock == NULL || !clock->known)
+			continue;
+		*link_clock(node->small.link) = *clock;
+		return;
+	}
+}
+
 struct node *
 node_new(struct store *store, const struct link_to *to,
     const struct node_events *events)
@@ -259,6 +277,7 @@ node_new(struct store *store, const struct link_to *to,
 	    .arg = node,
 	    .tells = on_small_tells};
 	open_channel(node, &node->small, to, &of_link);
+	learn_clock(node);
 	timer_init(
 	    &node->health.timer, store->loop, on_health_timer, node);
 	events->made(node);

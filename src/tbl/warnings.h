@@ -205,6 +205,12 @@ WARN_POLICY("on_unknown.reconcile.absent", asks && vain != 0,
 	"%d may say that the API cannot tell just now, or not to us: a payment "
 	"that was made would be made again; name only what says that there is "
 	"none, as 404", vain)
+WARN_POLICY("on_unknown.reconcile.settle",
+	asks && p->reconcile.settle_ms < at->route->upstream->timeout_ms,
+	"a call may take longer than that (timeout of the upstream), and where "
+	"a gateway dies meanwhile the API says truly that nothing happened "
+	"yet: the payment would be made again; say as long as it may commit "
+	"what it was sent")
 WARN_POLICY("on_unknown.reconcile.status", asks && p->reconcile.status >= 400,
 	"clients take a payment that was found for refused, and make another: "
 	"say 200 or 201")
