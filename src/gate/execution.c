@@ -147,7 +147,8 @@ execution_new(const struct execution_terms *t)
 	e->by = t->by;
 	e->asked = ASKED_UNKNOWN;
 	e->unknown_at_ms = claimed->unknown_at_ms;
-	e->unknown_ms = claimed->now_ms - claimed->unknown_at_ms;
+	e->started_ms = claimed->started_at_ms > 0
+	    ? claimed->now_ms - claimed->started_at_ms : 0;
 	e->told = claimed->marked || !e->owned.policy->tells;
 	e->claim_ms = claimed->now_ms;
 	e->reason = claimed->reason;
@@ -569,7 +570,8 @@ outcome_of(const struct execution *e, unsigned step)
 		    .kind = JOURNAL_RELEASE, .release = e->release};
 	default:
 		return (struct owned_outcome){
-		    .kind = JOURNAL_UNKNOWN, .reason = e->reason};
+		    .kind = JOURNAL_UNKNOWN, .reason = e->reason,
+		    .started = e->witness.answer == WITNESS_STARTED};
 	}
 }
 

@@ -64,8 +64,8 @@ struct execution {
 	struct question *question;   /* or NULL */
 	enum asked asked;            /* of the last answer */
 	bool told;             /* the API was, what it is asked by */
-	int64_t unknown_at_ms; /* since when it is, … */
-	int64_t unknown_ms;    /* … and how long, both by Redis' clock */
+	int64_t unknown_at_ms; /* since when it is, by Redis' clock */
+	int64_t started_ms;    /* so long it is known to be `started` */
 	int64_t claim_ms;      /* Redis answered the claim, by its clock */
 	bool only_asks; /* no message: it sets free what it would send */
 	struct message message;

@@ -246,8 +246,9 @@ keep_row(struct execution *e)
 }
 
 /*
- * `started` is for the API to explain, by when it can do no more about it.  A
- * row may have been written long after the attempt became unknown.
+ * `started` is for the API to explain, by when it can do no more about it.  It
+ * goes on once that is committed, which may be long after it began to, and long
+ * after the attempt became unknown; when that was, only who sees the row knows.
  */
 static bool
 may_ask_on(const struct execution *e)
@@ -255,8 +256,7 @@ may_ask_on(const struct execution *e)
 	const struct conf_idempotency *policy = e->owned.policy;
 	return policy->witness.then_reconcile && e->reconciles &&
 	    !e->started && e->query != NULL &&
-	    e->unknown_ms >= policy->reconcile.settle_ms &&
-	    e->witness.age_ms >= policy->reconcile.settle_ms;
+	    e->started_ms >= policy->reconcile.settle_ms;
 }
 
 enum after

@@ -256,9 +256,6 @@ question_result(void *arg, unsigned statement, const PGresult *result)
 			q->wrong = take_answer(q->op, result);
 	} else if (span_eq(verdict, SPAN("started"))) {
 		q->row = ROW_STARTED;
-		if (q->op != NULL)
-			q->op->age_ms =
-			    postgres_pipe_number(result, 0, WITNESS_AGE);
 	} else {
 		q->row = span_eq(verdict, SPAN("revoked")) ? ROW_REVOKED
 							   : ROW_ODD;

@@ -82,7 +82,6 @@ struct witness_op {
 	bool away;
 	/* UNKNOWN: nothing was asked: the witness may not be believed now. */
 	bool distrusted;
-	int64_t age_ms; /* STARTED: so old is its row, by its database */
 	/* DONE: of the row, or else the policy's; 0: neither has one. */
 	int status;
 	struct fields fields; /* what may stand in a head, as the row has it */

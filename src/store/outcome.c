@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
@@ -137,7 +138,8 @@ outcome_store(struct store *store, struct store_op *op,
 	    [JOURNAL_RELEASE] = {SCRIPT_release, 6},
 	    [JOURNAL_UNKNOWN] = {SCRIPT_mark_unknown, 5},
 	};
-	const char letter = reason_letter(outcome->reason);
+	const char lower = reason_letter(outcome->reason);
+	const char letter = outcome->started ? (char)toupper(lower) : lower;
 	const struct span reason[] = {span_of(&letter, 1), owned->asked};
 	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
 	size_t len = 1 + ATTEMPT_DIGITS;

@@ -37,6 +37,11 @@ struct owned_outcome {
 	 */
 	enum release release;
 	enum reason reason; /* UNKNOWN */
+	/*
+	 * UNKNOWN: the witness says so of the attempt.  No journal keeps that:
+	 * whoever asks next will find it.
+	 */
+	bool started;
 };
 
 /* Starts to store it in Redis; op ends as store.h says. */

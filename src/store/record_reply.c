@@ -68,12 +68,13 @@ read_reason(struct store_op *op, struct span letter)
 static int
 read_asked(struct store_call *call, const struct call_reply *reply)
 {
-	enum { MARKED = 4, SINCE, PRINT, PROVENANCE, QUESTION };
+	enum { MARKED = 4, SINCE, STARTED, PRINT, PROVENANCE, QUESTION };
 	struct store_op *op = call->op;
 	const struct seal_about about = {
 	    .key_id = call->key_id, .kind = SEAL_QUESTION};
 	op->marked = call_reply_ms(reply, MARKED) == 1;
 	op->unknown_at_ms = call_reply_ms(reply, SINCE);
+	op->started_at_ms = call_reply_ms(reply, STARTED);
 	if (op->unknown_at_ms == 0)
 		return E_MALFORMED;
 	if (op->arena == NULL)

@@ -75,10 +75,12 @@ struct store_op {
 	bool gone; /* the record was, also where it was made again since */
 	/*
 	 * RECONCILE: the attempt was sent with the mark that the claim's owner
-	 * has; and since when it is unknown, by Redis' clock.
+	 * has; since when it is unknown, by Redis' clock; and since when its
+	 * witness is known to say `started`, 0: nobody knows of that.
 	 */
 	bool marked;
 	int64_t unknown_at_ms;
+	int64_t started_at_ms;
 	/*
 	 * RECONCILE of a claim that asks: the record's fingerprint, its
 	 * provenance with acts, and the question that rests in it; empty: none

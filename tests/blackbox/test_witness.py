@@ -256,8 +256,14 @@ def a_no_of_an_attempt_that_was_revoked_is_not_handed_out(bench):
 
 
 BY_KEY = "/v1/charges/by-key/"
-ASKED_ON = {"then": {"reconcile": {
-    "path": BY_KEY + "{key}", "settle": "0s", "absent": [404]}}}
+
+
+def asked_on(settle):
+    return {"then": {"reconcile": {
+        "path": BY_KEY + "{key}", "settle": settle, "absent": [404]}}}
+
+
+ASKED_ON = asked_on("0s")
 
 
 @test
@@ -270,11 +276,11 @@ def started_is_held(bench):
     equal((ledger.payments(), ledger.rows()), ([], [(1, "started")]))
 
 
-@test
-def what_was_started_is_revoked_once_the_api_says_no(bench):
+@each([("at once", "0s"), ("once it has settled", "2s")])
+def what_was_started_is_revoked_when_the_api_says_no(bench, settle):
     """It may not go on after that."""
     ledger, upstream, gateway = begin(
-        bench, witness=ASKED_ON, options={"timeout": "2s"})
+        bench, witness=asked_on(settle), options={"timeout": "2s"})
     ledger.starts = True
     hold = ledger.stop("started")
     equal(gateway.ask("k").status, 504)
@@ -284,6 +290,29 @@ def what_was_started_is_revoked_once_the_api_says_no(bench):
         "SELECT 1 FROM pg_stat_activity WHERE application_name = 'api'"))
     equal(ledger.payments(), [2])
     equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+
+
+@test
+def started_settles_from_when_it_could_be_seen(bench):
+    """Its transaction was open for longer than that, as a commit that waits
+    for a standby; only now the API goes on, and calls the network."""
+    ledger, upstream, gateway = begin(
+        bench, witness=asked_on("3s"), options={"timeout": "1s"})
+    ledger.starts = True
+    commits, calls = ledger.stop("starting"), ledger.stop("started")
+    equal(gateway.ask("k").status, 504)
+    eventually(lambda: ledger.postgres(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'api' AND "
+        "xact_start < clock_timestamp() - interval '4 s'"), "it is old")
+    asks(gateway, "unknown")
+    commits.release()
+    calls.wait_arrived()
+    eventually(lambda: gateway.ask("k").status != 409 or gateway.find_log(
+        "asked", detail="it is started"), "its row is found")
+    calls.release()
+    equal(settled(gateway).problem, "response-not-kept")
+    equal((ledger.payments(), upstream.count(method="POST")), ([1], 1))
+    equal(ledger.rows(), [(1, "done")])
 
 
 @test

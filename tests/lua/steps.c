@@ -320,7 +320,7 @@ step(const char *verb, const char *owner, int attempt)
 	struct words words = begin(owner);
 	add(&words, "%06d", attempt);
 	if (strncmp(verb, "mark unknown", 12) == 0) {
-		add(&words, "b");
+		add(&words, strstr(verb, " started") ? "B" : "b");
 		add(&words, "%d", UNKNOWN_RETENTION);
 		add(&words, "%d", LONGEST);
 		if (again)

@@ -627,6 +627,50 @@ what_was_asked_in_vain_lives_no_longer_for_that(void **state)
 	ttl_is(RECORD, 200000);
 }
 
+/* Since when the attempt that is asked about is known to be `started`. */
+static int64_t
+started(const char *owner)
+{
+	redisReply *reply = claim(owner, PRINT, "reconcile:0", 5, 0);
+	assert_string_equal(reply->element[0]->str, "RECONCILE");
+	int64_t since = reply->element[10]->integer;
+	freeReplyObject(reply);
+	return since;
+}
+
+static void
+an_attempt_is_started_since_it_was_first_found_so(void **state)
+{
+	(void)state;
+	put("U put back");
+	redis_just(redis, "SETRANGE %s 42 %s", RECORD, "1700000000000");
+	assert_int_equal(started(X), 0);
+	int64_t before = redis_now();
+	word_is(step("mark unknown started", X, 3), "DONE");
+	head_has(2, "Ut");
+	assert_true(score_in(ASKING) <= redis_now() + 1000);
+	int64_t since = started(B);
+	assert_in_range(since, before, redis_now());
+	/* Whatever comes of questions. */
+	word_is(step("mark unknown started", B, 3), "DONE");
+	assert_int_equal(started(X), since);
+	let_lease_run_out();
+	assert_int_equal(started(B), since);
+	word_is(step("mark unknown", B, 3), "DONE");
+	assert_int_equal(started(X), since);
+	/* The next attempt is another one. */
+	word_is(claim(X, PRINT, "execute", 5, 0), "OURS");
+	word_is(step("mark unknown", X, 4), "DONE");
+	assert_int_equal(started(B), 0);
+	/* The owner of an attempt may find it, too, and is heard again. */
+	for (int i = 0; i < 2; i++) {
+		put(i == 0 ? "P" : "none");
+		word_is(step("mark unknown started again", A, 3), "DONE");
+		head_has(2, "Ub");
+		assert_in_range(started(B), before, redis_now());
+	}
+}
+
 static void
 what_did_not_happen_is_free_and_has_its_attempts(void **state)
 {
@@ -822,6 +866,7 @@ main(void)
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
 	    IN_BOTH(what_is_unknown_is_asked_about_at_once_and_then_less_often),
 	    IN_BOTH(what_was_asked_in_vain_lives_no_longer_for_that),
+	    IN_BOTH(an_attempt_is_started_since_it_was_first_found_so),
 	    IN_BOTH(what_did_not_happen_is_free_and_has_its_attempts),
 	    IN_BOTH(a_witness_is_asked_about_what_its_own_route_sent),
 	    IN_BOTH(a_key_is_set_free_by_who_asked_alone),

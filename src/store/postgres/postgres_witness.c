@@ -33,9 +33,7 @@ postgres_witness_make(struct arena *arena, const char *table)
 	    .read = arena_printf(arena,
 		"SELECT verdict::text, status::text, "
 		"left(headers::text, %d), substr(body, 1, $3::text::integer), "
-		"octet_length(body)::text, (extract(epoch FROM "
-		"clock_timestamp() - at) * 1000)::bigint::text, "
-		"key_id::text, attempt::text "
+		"octet_length(body)::text, key_id::text, attempt::text "
 		"FROM %s WHERE key_id = $1::text "
 		"AND attempt = $2::text::integer",
 		POSTGRES_WITNESS_HEADERS + 1, name).ptr,

@@ -47,7 +47,6 @@ enum postgres_witness_column {
 	WITNESS_HEADERS, /* cut behind POSTGRES_WITNESS_HEADERS characters */
 	WITNESS_BODY,
 	WITNESS_BODY_BYTES, /* of the whole of it */
-	WITNESS_AGE, /* ms since it was written */
 	WITNESS_KEY, /* and what the row is of */
 	WITNESS_ATTEMPT,
 };

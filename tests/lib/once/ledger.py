@@ -26,7 +26,7 @@ ALTER TABLE {0}_payments ADD UNIQUE (key_id, attempt);
 """
 
 # Where a payment may be stopped, in the order of its life.
-POINTS = ("come", "started", "open", "committed")
+POINTS = ("come", "starting", "started", "open", "committed")
 
 
 class Died(Exception):
@@ -111,7 +111,10 @@ class Ledger:
         amount = request.body.decode("latin-1").replace("'", "''")
         try:
             if self.starts:
+                client("BEGIN")
                 self.write(client, key_id, attempt, {"verdict": "started"})
+                self.reach("starting")
+                client("COMMIT")
                 self.reach("started")
             client("BEGIN")
             client(f"INSERT INTO {self.name}_payments (amount, key_id, "

@@ -348,11 +348,10 @@ static void
 what_has_started_is_revoked_when_that_is_asked(void **state)
 {
 	(void)state;
-	SQL("INSERT INTO witness (key_id, attempt, verdict, at) "
-	    "VALUES ('" KEY_ID "', 1, 'started', now() - interval '1 min')");
+	SQL("INSERT INTO witness (key_id, attempt, verdict) "
+	    "VALUES ('" KEY_ID "', 1, 'started')");
 	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_STARTED);
-	assert_in_range(asked.age_ms, 59 * 1000, 120 * 1000);
 	rows_are("1started");
 	ask(1, WITNESS_REVOKE_STARTED);
 	answered(WITNESS_REVOKED);

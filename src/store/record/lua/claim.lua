@@ -7,13 +7,12 @@
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
 --       about and not to execute), and whether who sent it has the mark of this
---       owner (1, 0: claim_item.lua), since when it is unknown, and the
---       record's fingerprint, provenance and question (sealed); DONE (it is
---       free); GONE
---       (there is nothing to ask about, or to set free); LATE; REFUSED
---       (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason settle-left-ms
---       unknown-for-ms; COMPLETED record (brief), or its head and its answer's
---       status;
+--       owner (1, 0: claim_item.lua), since when it is unknown, and `started`
+--       (0: nobody knows of that), and the record's fingerprint, provenance
+--       and question (sealed); DONE (it is free); GONE (there is nothing to
+--       ask about, or to set free); LATE; REFUSED (caution); IN_FLIGHT
+--       lease-left-ms; UNKNOWN reason settle-left-ms unknown-for-ms;
+--       COMPLETED record (brief), or its head and its answer's status;
 --       FAILED first (of those that were sent); MISMATCH first differs (m
 --       method, p path, - the rest); BROKEN; STALE version (newer_only); BUSY
 --       lease-left-ms record-name (serialize); FULL (events wait for relays).
@@ -94,8 +93,8 @@ local function hold(word)
 	local same = string.sub(r.asked, 1, MARKED) ==
 	    string.sub(owner, 1, MARKED)
 	return answer(word, r, r.reason, r.tries, r.created, r.first or '',
-	    same and 1 or 0, tonumber(r.since), r.fingerprint, r.provenance,
-	    r.asks or '')
+	    same and 1 or 0, tonumber(r.since), tonumber(r.started or 0),
+	    r.fingerprint, r.provenance, r.asks or '')
 end
 
 local function failed()
@@ -125,7 +124,7 @@ local function execute(unknown)
 	else
 		r.before = ''
 	end
-	r.reason = '-'
+	r.reason, r.started = '-', nil
 	r.attempt = string.format('%06d', r.attempt + 1)
 	r.tries = string.format('%06d', r.tries + 1)
 	return hold('OURS')

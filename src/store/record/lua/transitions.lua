@@ -20,6 +20,8 @@
 --            nothing was sent of this one, the latest of them is what it was;
 --            where nothing is known of this one either, the truth about each
 --            of them is welcome.
+--   started  since when the witness is known to say `started` of this attempt
+--            (gate/witness.h)
 --   question a hash of what the upstream is asked about the attempt (claim.lua)
 --   asks     that itself, sealed, where a gateway asks it without a client
 --   entity   what the request changes (entities.lua): the end of its key's name
@@ -37,8 +39,8 @@
 -- on the shard's channel: "!asking:ROUTE", a newline, and the record's name.
 
 local NOBODY = '----------------------'
-local NOTES = {'asked', 'since', 'was', 'back', 'before', 'question', 'asks',
-    'entity', 'version', 'shown', 'keep', 'held', 'sent'}
+local NOTES = {'asked', 'since', 'was', 'back', 'before', 'started', 'question',
+    'asks', 'entity', 'version', 'shown', 'keep', 'held', 'sent'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
 local SENT = '^(' .. string.rep('%d', 13) .. ')(.*)$'
@@ -53,6 +55,7 @@ local function read_notes(r, rest)
 	return string.find(rest, '^[^\n]*\n$') and
 	    #(r.asked or NOBODY) == #NOBODY and
 	    (not r.asked or string.find(r.since or '', '^%d+$')) and
+	    (not r.started or string.find(r.started, '^%d+$')) and
 	    #r.before % BEFORE == 0 and
 	    (not r.sent or string.find(r.sent, SENT)) and
 	    (not r.was or string.find(r.was, WAS))
@@ -198,12 +201,12 @@ local function asking(provenance)
 end
 
 -- What is UNKNOWN, and was asked about in vain, is so again when it will have
--- been UNKNOWN for twice as long.
+-- been UNKNOWN, or `started`, for twice as long.
 local SOONEST, LATEST = 1000, 600000
 
 local function asked_again(r)
-	return digits(now + math.min(math.max(now - r.lease_until, SOONEST),
-	    LATEST))
+	local since = r.started or r.lease_until
+	return digits(now + math.min(math.max(now - since, SOONEST), LATEST))
 end
 
 -- pcall: the step is done, even if our user may not PUBLISH.
@@ -311,7 +314,7 @@ local function restore_before(r)
 	r.back = r.owner .. r.attempt
 	r.owner = string.sub(last, 1, 22)
 	r.reason = string.sub(last, 23, 23)
-	r.lease_until = string.sub(last, 24, 36)
+	r.lease_until, r.started = string.sub(last, 24, 36), nil
 	r.before = string.sub(r.before, BEFORE + 1)
 	r.attempt = string.format('%06d', math.max(r.attempt - 1, 0))
 end
