@@ -798,9 +798,10 @@ request_claimed(struct machine *machine)
 		return await_outcome(r);
 	if (op->op.error != 0) {
 		/* The route says what happens while Redis is out of reach. */
+		bool reached = op->reached || op->op.error == E_STORE_REFUSED;
 		if ((r->c.policy->on_store_down == STORE_DOWN_REJECT &&
 			INVARIANT(claimed_first)) ||
-		    (op->executed && INVARIANT(known_executed)))
+		    (reached && INVARIANT(known_executed)))
 			return refuse(
 			    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 		r->c.policy = NULL;

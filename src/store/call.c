@@ -464,6 +464,7 @@ try_again(struct store_call *call, const char *error)
 		return;
 	}
 	call->node = NULL;
+	call->op->reached = true;
 	list_add_last(&store->again, &call->queued);
 	if (!timer_is_set(&store->again_timer))
 		timer_set(&store->again_timer, AGAIN_MS);
@@ -586,7 +587,7 @@ take_reply(struct store_call *call, const struct call_reply *reply)
 		call->channel, call->run.script, reply, &call->delayed))
 		on_answered(call, *reply, now_us);
 	else if (call->op != NULL)
-		call->op->executed = reply->verdict == VERDICT_COMPLETED;
+		call->op->reached = reply->verdict != VERDICT_OURS;
 }
 
 static void

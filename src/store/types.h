@@ -68,10 +68,11 @@ struct store_op {
 	 */
 	bool fetches;
 	/*
-	 * The record is COMPLETED, and replicas are asked for: an error says
-	 * that it is not known whether as many have it as must, and no more.
+	 * Redis has told of a record that is not ours to execute, and replicas
+	 * are asked for; or its slot is being moved: an error does not say that
+	 * Redis is away.
 	 */
-	bool executed;
+	bool reached;
 	bool gone; /* the record was, also where it was made again since */
 	/*
 	 * RECONCILE: the attempt was sent with the mark that the claim's owner

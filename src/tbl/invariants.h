@@ -111,7 +111,7 @@ INVARIANT_NAME(cache_drops,
 /* --- a claim: gate/request.c, gate/lease.c, store/ --- */
 INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
 INVARIANT_NAME(known_executed,
-    "what is known to be executed would be forwarded, for want of its answer")
+    "what Redis refuses, or knows to be executed, would be forwarded")
 INVARIANT_NAME(claim_given_back,
     "a claim whose reply was lost would block its key for a lease")
 INVARIANT_NAME(giveback_again,

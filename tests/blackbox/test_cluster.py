@@ -293,9 +293,11 @@ def a_key_on_its_way_is_asked_for_where_it_has_arrived(bench):
 
 @test
 def what_no_server_can_run_now_is_not_executed(bench):
+    """Nor forwarded: Redis is not away."""
     cluster = bench.cluster()
     upstream, gateway, owner, to = in_one_slot(
-        bench, cluster, cache={"size": 0}, store={"timeout": "1s"})
+        bench, cluster, cache={"size": 0}, store={"timeout": "1s"},
+        idempotency={"on_store_down": "forward"})
     equal(answered(gateway, "old").status, 201)
     source = cluster.begin_move(ONE_SLOT, to)
     equal(cluster.carry(ONE_SLOT, source, to, ending=b":leases"), 1)

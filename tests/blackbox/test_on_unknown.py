@@ -256,14 +256,14 @@ def reconcile_asks_once_the_outcome_has_settled(bench):
     equal([r.method for r in upstream.requests], ["POST", "GET"])
 
 
-@test
-def nothing_is_asked_by_a_clock_that_has_just_jumped(bench):
-    """It is the answer to the claim that tells of it."""
+@each([(way, way) for way in ("reject", "forward")])
+def nothing_is_asked_by_a_clock_that_has_just_jumped(bench, way):
+    """It is the answer to the claim that tells of it: Redis is not away."""
     wire = bench.wire(bench.own_redis())
     upstream = bench.upstream(then_close(b""))
     gateway = bench.gateway(
-        upstream, {"on_unknown": ask_at(), "lease": "1s"}, redis=wire,
-        workers=1)
+        upstream, {"on_unknown": ask_at(), "lease": "1s",
+                   "on_store_down": way}, redis=wire, workers=1)
     equal(gateway.ask("k").problem, "outcome-unknown")
     upstream.reply = answer()
     upstream.replies[BY_KEY + "k"] = answer(404)

@@ -9,7 +9,7 @@ from once import tap
 from once.http import TENANT, ask, build, keyed
 from once.messages import Stream, source
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, then_close
 from once.wait import eventually
 
 # How long a claim waits in vain.  A busy machine may take longer, so a claim
@@ -17,7 +17,7 @@ from once.wait import eventually
 BRIEF = {"timeout": "5s", "wait_timeout": "700ms"}
 # For tests in which nobody waits in vain.
 LONG = {"timeout": "40s", "wait_timeout": "20s"}
-RECONCILE = {"reconcile": "/v1/charges/by-key/{key}"}
+RECONCILE = {"reconcile": {"path": "/v1/charges/by-key/{key}", "settle": "0s"}}
 
 
 class World:
@@ -226,6 +226,25 @@ def what_replicas_lack_is_not_forwarded_either(bench):
     got = other.ask("k")
     equal((got.status, got.problem), (503, "store-unavailable"))
     equal(world.upstream.count(), 1)
+
+
+@each([("too few have it", BRIEF), ("its connection is cut", LONG)])
+def what_is_unknown_is_not_forwarded_while_replicas_lack_it(bench, times):
+    """Redis knows it, so it is not away."""
+    world = World(bench, times=times, idempotency={
+        "on_unknown": RECONCILE, "on_store_down": "forward"})
+    world.upstream.reply = then_close(b"")
+    eventually(lambda: world.ask("k").problem == "outcome-unknown")
+    world.upstream.reply = answer()
+    world.part()
+    retry = bench.background(world.ask, "k")
+    if times is LONG:
+        eventually(lambda: b"blocked_clients:1" in world.master(
+            "INFO", "clients"), "it waits for the replicas")
+        world.proxy.reset_all()
+    got = retry.result()
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    equal(world.upstream.count(method="POST"), 1)
 
 
 # --- failover --------------------------------------------------------------

@@ -50,6 +50,18 @@ def a_redis_that_died_means_503_and_nothing_is_forwarded(bench):
 
 
 @test
+def a_route_may_forward_without_the_promise_while_redis_is_away(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(
+        redis=redis, idempotency={"on_store_down": "forward"})
+    redis.kill()
+    for count in (1, 2):
+        got = gateway.ask("k")
+        equal((got.status, got.replayed, upstream.count()),
+              (201, False, count))
+
+
+@test
 def workers_do_not_say_each_that_redis_is_gone_or_back(bench):
     """Nine connections; one may be back before another has noticed."""
     redis = bench.own_redis()

@@ -7,7 +7,7 @@ import re
 from once import tap
 from once.http import ask, build
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, then_close
 from once.wait import eventually
 
 EVICTING = ("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
@@ -85,6 +85,28 @@ def a_fault_stops_new_claims_until_it_is_mended(bench, harm, word):
     equal(len(gateway.find_log("store_unsafe")), 1)
     equal(len(gateway.find_log("store_safe")), 1)
     assert word in gateway.find_log("store_unsafe")[0]["fault"]
+
+
+def fill(redis):
+    redis("CONFIG", "SET", "maxmemory", "1")
+
+
+@each([("eviction", evict, True), ("a replica", demote, True),
+       ("full", fill, False)])
+def what_it_refuses_is_not_forwarded_either(bench, harm, unsafe):
+    """It is reached, so it is not away (on_store_down)."""
+    redis, upstream, gateway = started(bench, idempotency={
+        "on_store_down": "forward", "on_unknown": {"reconcile": {
+            "path": "/by-key/{key}", "settle": "0s", "absent": [404]}}})
+    upstream.replies["/v1/charges"] = then_close(b"")
+    equal(gateway.ask("unknown").problem, "outcome-unknown")
+    upstream.replies["/v1/charges"] = answer()
+    harm(redis)
+    if unsafe:
+        gateway.wait_for_log("store_unsafe")
+    refused(gateway, "unknown")
+    refused(gateway, "new")
+    equal(upstream.count(method="POST"), 1)
 
 
 @test

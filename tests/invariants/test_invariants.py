@@ -157,7 +157,9 @@ KILLING_TESTS = {
     "claimed_first": [
         ("test_store_down", "a redis that died means 503 and nothing")],
     "known_executed": [
-        (LARGE, "a fetch that fails is not taken for a store that is away")],
+        (LARGE, "a fetch that fails is not taken for a store that is away"),
+        ("test_store_unsafe",
+         "what it refuses is not forwarded either: eviction")],
     "claim_given_back": [
         ("test_store_down", "a claim whose reply is lost is given back")],
     "giveback_again": [
