@@ -36,6 +36,8 @@ INVARIANT_NAME(request_is_whole,
     "the next request would be read as the rest of this one's body")
 INVARIANT_NAME(close_is_heard,
     "a request would be sent on a connection that is about to close")
+INVARIANT_NAME(announced_comes,
+    "content behind HEAD, 204 or 304 would be the next request's answer")
 INVARIANT_NAME(request_head,
     "a field with a line break would begin a request of its own")
 

@@ -132,6 +132,30 @@ def an_answer_and_a_forged_one_in_one_piece_are_not_mixed_up(bench):
     equal(upstream.count(), 4)
 
 
+NONE = {"a 200 to HEAD": ("HEAD", 200), "a 204": ("DELETE", 204),
+        "a 304": ("GET", 304)}
+ANNOUNCED = {"a length": ("Content-Length", "9"),
+             "chunks": ("Transfer-Encoding", "chunked")}
+
+
+@each([(f"{what}, {how}", *NONE[what], ANNOUNCED[how])
+       for what in NONE for how in ANNOUNCED])
+def content_that_comes_late_is_nobodys_answer(bench, method, status, field):
+    """These answers have no content; it is sent all the same, when the next
+    request has come."""
+    upstream, gateway = one_worker(bench)
+    upstream.replies["/file"] = answer(status, b"", [field], length=False)
+
+    def behind(connection, request):
+        late = answer(201, b"of another tenant")
+        connection.send((late if connection.served > 1 else b"") + answer())
+    upstream.replies["/v1/charges"] = behind
+    with gateway.client() as client:
+        equal(client.exchange(method, "/file").status, status)
+    equal(gateway.ask("k").body, b'{"id":"ch_1"}')
+    assert gateway.ask("k").replayed
+
+
 @test
 def a_connection_that_speaks_while_idle_is_closed_by_the_gateway(bench):
     upstream, gateway = one_worker(bench)

@@ -69,6 +69,8 @@ KILLING_TESTS = {
         (SENT, "an answer before the whole request ends the connection")],
     "close_is_heard": [
         (SENT, "an upstream that says close is not used again")],
+    "announced_comes": [
+        (SENT, "content that comes late is nobodys answer: a 204, chunks")],
     "request_head": [("unit/http/upstream/test_http1_head",
                       "no_part_can_bring_a_line_of_its_own")],
 

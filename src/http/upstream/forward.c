@@ -795,6 +795,9 @@ reuse_ms(struct transfer *t, bool surplus)
 	    (t->taken_bytes < t->total_bytes && INVARIANT(request_is_whole)) ||
 	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
 	    (t->message.source != NULL && !t->source_done) ||
+	    (t->framing.kind == FRAMING_NONE &&
+		(t->head.chunked || t->head.content_length > 0) &&
+		INVARIANT(announced_comes)) ||
 	    t->framing.kind == FRAMING_CLOSE)
 		return 0;
 	/*

@@ -15,6 +15,13 @@
  * while no byte was taken is another connection or target tried.  It knows
  * nothing of keys, records or clients.  The worker's thread only.
  *
+ * An answer that has no content by rule (to HEAD, 204, 304) and announces some
+ * ends its connection.  A server may send that content all the same, and later:
+ * then it would be the answer to the next request there, which may be another
+ * tenant's payment.  To HEAD and in a 304 such an announcement is right (RFC
+ * 9110, section 8.6) and nothing follows, but nobody can tell beforehand; the
+ * price is a new connection.
+ *
  * A body may be given and taken as a flow, piece by piece, for as long as it
  * lasts: the upstream is read and written only as fast as the other side of
  * the flow is.
