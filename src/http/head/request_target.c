@@ -141,11 +141,12 @@ drop_last(const char *path, size_t *len, bool coded, bool raw)
 {
 	size_t at = *len;
 
-	if (at == 0)
-		return true; /* above the root is the root */
-	while (!is_slash(path[at - 1], coded))
+	while (at > 0 && !is_slash(path[at - 1], coded))
 		at--;
-	/* An empty segment: dropped, or not there at all? */
+	/*
+	 * Nothing: above the root, or out of an upstream's base path?  Or an
+	 * empty segment: dropped, or not there at all?
+	 */
 	if (at == *len)
 		return false;
 	/* "a%2Fb": one segment, or two? */
