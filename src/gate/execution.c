@@ -227,6 +227,7 @@ execution_tell(struct execution *e, enum outcome outcome, enum problem problem)
 	c->execution = NULL;
 	c->outcome = outcome;
 	c->problem = problem;
+	c->attempt = e->owned.attempt;
 	c->original_status = 0;
 	c->retry_after_s = 0;
 	memcpy(c->claim_op.current, e->store.current,

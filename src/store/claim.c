@@ -16,6 +16,7 @@
 enum {
 	DEADLINE_AT = 1, /* in a claim's terms */
 	DEADLINE_DIGITS = 13,
+	ATTEMPT_DIGITS = 6,
 	CAUTION_AT = 15,
 	POLICY_PARTS = 6,
 	/*
@@ -329,8 +330,11 @@ put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
 		parts[1] = settle;
 		parts[2] = reconciles ? SPAN(":1") : SPAN(":0");
 		return 3;
-	} else if (claim->lost) {
-		parts[0] = SPAN("lost");
+	} else if (claim->lost > 0) {
+		digits_pad(digits, ATTEMPT_DIGITS, claim->lost);
+		parts[0] = SPAN("lost:");
+		parts[1] = span_of(digits, ATTEMPT_DIGITS);
+		return 2;
 	} else if (policy->on_unknown == UNKNOWN_RETRY) {
 		parts[0] = SPAN("retry");
 	} else if (policy->on_unknown != UNKNOWN_HOLD) {
@@ -461,8 +465,8 @@ claim_start(
 	own->terms_at = put_item(call, claim);
 	/* Others are none that lua/claims.lua knows. */
 	if (claim->entity == NULL && claim->query_hash.len == 0 &&
-	    claim->question.len == 0 && !claim->reconciled && !claim->lost &&
-	    !claim->asks)
+	    claim->question.len == 0 && !claim->reconciled &&
+	    claim->lost == 0 && !claim->asks)
 		call->item.own_to = call->args.len;
 	if (claim->entity != NULL) {
 		call_arg_entity(call, claim->entity);

@@ -165,10 +165,11 @@ struct claim {
 	/* Of an attempt that is UNKNOWN: that is told, and it is not asked. */
 	bool looks;
 	/*
-	 * It was sent, and its record is not there: one is made that is
-	 * UNKNOWN, so that nobody executes it (withheld, too).
+	 * That attempt was sent, and its record is not there, or is one of an
+	 * attempt before: one is made that is UNKNOWN, so that nobody executes
+	 * it (withheld, too).  0: nothing is missed.
 	 */
-	bool lost;
+	uint32_t lost;
 	/*
 	 * The gateway has an outcome of the key that Redis has not: as if it
 	 * were withheld, and E_STORE_REFUSED also where the record says

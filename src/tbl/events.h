@@ -198,9 +198,9 @@ EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
 	"somebody else or is gone; check whether this gateway was frozen, and "
 	"check Redis")
 EVENT(record_made_again, WARN, "Redis had no record of this key any more when "
-	"its outcome came, and the outcome made it again: Redis has lost data, "
-	"or an operator had deleted the record; if it was Redis, see AFTER "
-	"REDIS WAS LOST in onceproxy-runbook(7)")
+	"its outcome came, or one of an attempt before, and the outcome made "
+	"it again: Redis has lost data, or an operator had deleted the record; "
+	"if it was Redis, see AFTER REDIS WAS LOST in onceproxy-runbook(7)")
 EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
 	"refused, not executed, until an operator who has asked the upstream "
 	"deletes the record")
@@ -330,11 +330,12 @@ EVENT(message_not_finished, WARN, "the broker does not let this message be "
 	"trigger, a constraint, a foreign key or a policy for rows refuses it; "
 	"mend that, or drop the message (onceproxy messages)")
 EVENT(message_record_gone, WARN, "this message was sent, nobody knows the "
-	"outcome, and the record that said so is gone: Redis has lost data, "
-	"somebody has deleted it, or it has another key_id since the route, "
-	"its scope or the source's headers were changed; the record is made "
-	"again, UNKNOWN, so that nobody executes it: ask the upstream what "
-	"happened, then complete or release it (onceproxy keys)")
+	"outcome, and the record that said so is gone, or is one of an attempt "
+	"before: Redis has lost data, somebody has deleted it, or it has "
+	"another key_id since the route, its scope or the source's headers "
+	"were changed; the record is made again, UNKNOWN, so that nobody "
+	"executes it: ask the upstream what happened, then complete or release "
+	"it (onceproxy keys)")
 EVENT(operator_message, WARN, "an operator has had this message acknowledged "
 	"as it was: it is not executed any more, and its key's record is "
 	"untouched")

@@ -6,6 +6,7 @@ import os
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.http import ask, build
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
@@ -236,6 +237,186 @@ def a_doubt_on_disk_makes_its_record_again(bench):
     gateway.wait_for_log("journal_delivered", step="unknown")
     equal(gateway.ask("k").problem, "outcome-unknown")
     equal(upstream.count(), 1)
+
+
+# --- Redis is as it was before the attempt ----------------------------------
+
+def released(bench, reply):
+    """The second attempt is on its way, when an operator has released the
+    first; and what Redis had before that."""
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(upstream, redis=redis, workers=1, admin=ADMIN)
+    key_id = gateway.ask("k").json()["instance"].rsplit(":", 1)[1]
+    Admin(gateway).act(key_id, "release")
+    return redis, gateway, redis.save(), *sent_next(bench, gateway, upstream,
+                                                    reply)
+
+
+def sent_next(bench, gateway, upstream, reply):
+    upstream.reply = reply
+    hold = upstream.hold()
+    second = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    return upstream, hold, second
+
+
+def comes_back(redis, gateway, saved, hold, second, away=False):
+    """What the second client got."""
+    answers = []
+
+    def answered():
+        hold.release()
+        answers.append(second.result())
+    redis.go_back(saved, answered if away else None)
+    if away:
+        gateway.wait_until(lambda: gateway.find_log("journal_delivered") or
+                           gateway.find_log("journal_late"), "it is told")
+    else:
+        gateway.wait_for_log("store_up")
+        answered()
+    return answers[0]
+
+
+AWAY = [("Redis is back before the answer", False),
+        ("Redis is away when the answer comes", True)]
+
+
+@each(AWAY)
+def an_answer_goes_before_a_release_of_the_attempt_before(bench, away):
+    redis, gateway, saved, upstream, hold, second = released(bench, answer())
+    got = comes_back(redis, gateway, saved, hold, second, away)
+    equal((got.status, got.replayed), (201, False))
+    gateway.wait_for_log("record_made_again", attempt=2, step="complete")
+    again = gateway.ask("k")
+    equal((again.body, again.replayed), (got.body, True))
+    equal(upstream.count(), 2)
+    # What operators did about the key is remembered.
+    shown = Admin(gateway).get("/keys/" + gateway.find_log(
+        "record_made_again")[0]["key_id"])
+    equal([act["act"] for act in shown["history"]], ["release"])
+
+
+@test
+def so_does_a_doubt(bench):
+    redis, gateway, saved, upstream, hold, second = released(
+        bench, then_close(b""))
+    got = comes_back(redis, gateway, saved, hold, second)
+    equal((got.status, got.problem), (502, "outcome-unknown"))
+    gateway.wait_for_log("record_made_again", attempt=2, step="unknown")
+    upstream.reply = answer()
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(upstream.count(), 2)
+
+
+@test
+def a_refusal_leaves_the_key_as_free_as_it_is(bench):
+    redis, gateway, saved, upstream, hold, second = released(
+        bench, answer(503))
+    got = comes_back(redis, gateway, saved, hold, second)
+    equal((got.status, got.problem), (503, None))
+    upstream.reply = answer()
+    equal(gateway.ask("k").status, 201)
+
+
+@test
+def an_answer_goes_before_a_doubt_about_the_attempt_before(bench):
+    """That an operator had released it Redis has forgotten, too."""
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(upstream, redis=redis, workers=1, admin=ADMIN)
+    key_id = gateway.ask("k").json()["instance"].rsplit(":", 1)[1]
+    saved = redis.save()
+    Admin(gateway).act(key_id, "release")
+    _, hold, second = sent_next(bench, gateway, upstream, answer())
+    got = comes_back(redis, gateway, saved, hold, second, True)
+    again = gateway.ask("k")
+    equal((again.body, again.replayed), (got.body, True))
+    equal(upstream.count(), 2)
+
+
+@each(AWAY)
+def an_answer_goes_before_the_end_of_all_attempts(bench, away):
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(answer(503))
+    gateway = bench.gateway(upstream, {"max_attempts": 1}, redis=redis,
+                            workers=1, admin=ADMIN)
+    equal(gateway.ask("k").status, 503)
+    failed = gateway.ask("k")
+    equal(failed.problem, "attempts-exhausted")
+    saved = redis.save()
+    Admin(gateway).act(failed.json()["instance"].rsplit(":", 1)[1], "release")
+    _, hold, second = sent_next(bench, gateway, upstream, answer())
+    got = comes_back(redis, gateway, saved, hold, second, away)
+    equal(got.status, 201)
+    again = gateway.ask("k")
+    equal((again.body, again.replayed), (got.body, True))
+    equal(upstream.count(), 2)
+
+
+@each([("an answer", answer()), ("a doubt", then_close(b""))])
+def an_outcome_comes_after_the_lease_of_the_attempt_before(bench, reply):
+    """Which Redis believes to be in flight; nobody else looks after it."""
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(answer(503))
+    gateway = bench.gateway(upstream, {"lease": "2s"}, redis=redis, workers=1)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    saved = redis.save()
+    hold.release()
+    equal(first.result().status, 503)
+    _, hold, second = sent_next(bench, gateway, upstream, reply)
+    comes_back(redis, gateway, saved, hold, second)
+    gateway.wait_for_log("record_made_again", attempt=2)
+    upstream.reply = answer()
+    again = gateway.ask("k")
+    equal((again.replayed, again.problem),
+          (True, None) if reply == answer() else (False, "outcome-unknown"))
+    equal(upstream.count(), 2)
+
+
+@test
+def a_doubt_settles_anew_though_the_one_before_it_has_settled(bench):
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(then_close(b""))
+    upstream.replies["/by-key/k"] = answer(404)
+    gateway = bench.gateway(upstream, {"lease": "2s", "on_unknown": {
+        "reconcile": {"path": "/by-key/{key}", "absent": [404],
+                      "settle": "2s"}}}, redis=redis, workers=1)
+    equal(gateway.ask("k").status, 502)
+    saved = redis.save()
+    hold = upstream.hold()
+
+    def ask_until_sent():
+        return eventually(lambda: (lambda got: got if got.status == 502 or
+                                   got.replayed else None)(gateway.ask("k")))
+    second = bench.background(ask_until_sent)
+    hold.wait_arrived()
+    got = comes_back(redis, gateway, saved, hold, second)
+    equal((got.status, got.problem), (502, "outcome-unknown"))
+    upstream.reply = answer()
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(upstream.count(method="POST"), 2)
+
+
+@test
+def an_answer_does_not_go_before_what_an_operator_has_completed(bench):
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(upstream, redis=redis, workers=1, admin=ADMIN)
+    admin = Admin(gateway)
+    key_id = gateway.ask("k").json()["instance"].rsplit(":", 1)[1]
+    saved = redis.save()
+    admin.act(key_id, "release")
+    _, hold, second = sent_next(bench, gateway, upstream, answer())
+    redis.go_back(saved)
+    gateway.wait_for_log("store_up")
+    equal(admin.post(f"/keys/{key_id}/complete", {"status": 202}).status, 200)
+    hold.release()
+    got = second.result()
+    equal((got.status, got.replayed), (202, True))
+    equal(gateway.ask("k").status, 202)
 
 
 @test

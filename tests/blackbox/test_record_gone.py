@@ -213,6 +213,76 @@ def restart(lost, meanwhile=None):
     lost.admin = Admin(lost.gateway)
 
 
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+class Back(Lost):
+    """A message that is held after its second attempt, and a Redis that is
+    then as it was when the first one had been released."""
+
+    def __init__(self, bench, *args, **members):
+        super().__init__(bench, *args, redis=bench.own_redis(*DURABLE),
+                         retry={"first": "2s", "most": "2s"}, **members)
+        self.answer = answer(503)
+        eventually(lambda: self.admin.get(
+            "/messages?state=retrying")["messages"], "it is released")
+        self.saved = self.redis.save()
+        self.answer = None
+        self.held()
+        equal(self.count(), 2)
+
+    def go_back(self):
+        self.answer = answer(201)
+        since = len(self.gateway.events)
+        self.redis.go_back(self.saved)
+        self.gateway.wait_until(
+            lambda: self.gateway.find_log("message_record_gone", since) or
+            self.count() > 2, "it is looked at")
+        equal(self.count(), 2)
+        return self
+
+
+@test
+def a_held_message_stays_held_where_redis_has_an_attempt_before(bench):
+    back = Back(bench).go_back()
+    eventually(lambda: back.shown().get("state") == "held", "it is held")
+    shown = back.admin.get("/keys/" + back.key_id)
+    equal((shown["state"], shown["attempt"]), ("UNKNOWN", 2))
+    equal(back.gateway.ask("k", body=b'{"a":1}').problem, "outcome-unknown")
+    # What an operator sets free is of that attempt, and not of one before.
+    back.release()
+    back.gateway.wait_for_log("message", outcome="executed")
+    back.wait_acknowledged()
+    equal([r.get("Idempotency-Attempt") for r in back.upstream.requests],
+          ["1", "2", "3"])
+
+
+@test
+def its_outcome_is_asked_about_as_late_as_if_redis_knew_it(bench):
+    """An attempt before it has been UNKNOWN for long enough."""
+    lost = Lost(bench, {"lease": "2s", "on_unknown": {"reconcile": {
+        "path": "/by-key/{key}", "absent": [404], "settle": "3s"}}},
+        redis=bench.own_redis(*DURABLE),
+        retry={"first": "1s", "most": "1s"})
+    lost.upstream.replies["/by-key/k"] = answer(404)
+    key_id = lost.gateway.wait_for_log("outcome_unknown")["key_id"]
+
+    def is_unknown(attempt):
+        shown = lost.admin.get(f"/keys/{key_id}")
+        return (shown["state"], shown["attempt"]) == ("UNKNOWN", attempt)
+    eventually(lambda: is_unknown(1))
+    saved = lost.redis.save()
+    eventually(lambda: is_unknown(2))
+    lost.answer = answer(201)
+    since = len(lost.gateway.events)
+    lost.redis.go_back(saved)
+    lost.gateway.wait_for_log("message_record_gone", since)
+    equal((is_unknown(2), lost.upstream.count(method="POST")), (True, 2))
+    lost.gateway.wait_for_log("message", outcome="executed")
+    equal([r.get("Idempotency-Attempt") for r in lost.upstream.requests
+           if r.method == "POST"], ["1", "2", "3"])
+
+
 @each([("without an order", {}), ("with an order", {"order_by": ["/a"]})])
 def it_stays_held_over_a_restart(bench, members):
     lost = Lost(bench, **members).held().lose(everything=True)

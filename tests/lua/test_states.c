@@ -276,20 +276,21 @@ steps_are(const char *verb, const struct step_row *rows, size_t count)
 #define STEPS(verb, rows) steps_are(verb, rows, sizeof rows / sizeof *rows)
 
 #define DONE "DONE C3-"
-#define COMPLETE_ROWS                                                         \
+/* later: A's step of attempt 4, which another life of the key had. */
+#define COMPLETE_ROWS(later)                                                  \
 	{"P", DONE, FENCED, FENCED, FENCED, FENCED}, \
-	{"P expired", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P expired", DONE, FENCED, FENCED, FENCED, later}, \
 	{"P retry", DONE, FENCED, FENCED, FENCED, FENCED}, \
-	{"P retry expired", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P retry expired", DONE, FENCED, FENCED, FENCED, later}, \
 	{"P asking", DONE, DONE, FENCED, FENCED, FENCED}, \
 	{"P asking, o1", DONE, DONE, FENCED, FENCED, FENCED}, \
-	{"U put back, o1", DONE, DONE, FENCED, FENCED, FENCED}, \
-	{"P asking expired", DONE, DONE, FENCED, FENCED, FENCED}, \
-	{"U", DONE, FENCED, FENCED, FENCED, FENCED}, \
-	{"U after retry", DONE, FENCED, FENCED, FENCED, FENCED}, \
-	{"U put back", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"U put back, o1", DONE, DONE, FENCED, FENCED, later}, \
+	{"P asking expired", DONE, DONE, FENCED, FENCED, later}, \
+	{"U", DONE, FENCED, FENCED, FENCED, later}, \
+	{"U after retry", DONE, FENCED, FENCED, FENCED, later}, \
+	{"U put back", DONE, DONE, FENCED, FENCED, later}, \
 	{"C", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
-	{"F", DONE, FENCED, FENCED, FENCED, FENCED}
+	{"F", DONE, FENCED, FENCED, FENCED, later}
 
 static void
 only_who_holds_it_or_a_late_owner_completes(void **state)
@@ -297,9 +298,9 @@ only_who_holds_it_or_a_late_owner_completes(void **state)
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
-	    {"R", FENCED, "GONE =", "GONE =", FENCED, FENCED},
-	    {"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    COMPLETE_ROWS,
+	    {"R", FENCED, "GONE =", "GONE =", FENCED, "GONE ="},
+	    {"R by nobody", FENCED, FENCED, FENCED, FENCED, "GONE ="},
+	    COMPLETE_ROWS("GONE ="),
 	};
 	STEPS("complete", rows);
 }
@@ -316,7 +317,7 @@ an_outcome_makes_a_record_again_that_is_gone(void **state)
 	    {"none", DONE, DONE, DONE, "DONE C2-", "DONE C4-"},
 	    {"R", FENCED, DONE, DONE, FENCED, FENCED},
 	    {"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    COMPLETE_ROWS,
+	    COMPLETE_ROWS(FENCED),
 	};
 	STEPS("complete again", rows);
 	char value[VALUE_MAX];
@@ -374,7 +375,7 @@ only_who_holds_it_or_a_late_owner_releases(void **state)
 	    {"U unsent, o1", "DONE =", FENCED, FENCED, FENCED, FENCED},
 	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
 	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    {"R", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"R", "DONE =", FENCED, FENCED, FENCED, "GONE ="},
 	};
 	STEPS("release sent", rows);
 	/* None of them is a first attempt. */
@@ -403,7 +404,7 @@ what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown(void **state)
 	    {"U unsent, o1", "DONE =", FENCED, FENCED, FENCED, FENCED},
 	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
 	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    {"R", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"R", "DONE =", FENCED, FENCED, FENCED, "GONE ="},
 	};
 	STEPS("release unsent", rows);
 }
@@ -430,17 +431,17 @@ a_claim_is_given_back_whatever_its_attempt(void **state)
 	STEPS("give back", rows);
 }
 
-#define UNKNOWN_ROWS                                                          \
+#define UNKNOWN_ROWS(later)                                                   \
 	{"P", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
-	{"P expired", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
+	{"P expired", "DONE U3b", FENCED, FENCED, FENCED, later}, \
 	{"P retry", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
 	{"P asking", "DONE =", "DONE U3t", FENCED, FENCED, FENCED}, \
-	{"U", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
-	{"U after retry", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
-	{"U put back", "DONE =", "DONE =", FENCED, FENCED, FENCED}, \
+	{"U", "DONE =", FENCED, FENCED, FENCED, later}, \
+	{"U after retry", "DONE =", FENCED, FENCED, FENCED, later}, \
+	{"U put back", "DONE =", "DONE =", FENCED, FENCED, later}, \
 	{"C", FENCED, FENCED, FENCED, FENCED, FENCED}, \
-	{"F", FENCED, FENCED, FENCED, FENCED, FENCED}, \
-	{"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED}
+	{"F", FENCED, FENCED, FENCED, FENCED, later}, \
+	{"R by nobody", FENCED, FENCED, FENCED, FENCED, later}
 
 static void
 only_who_holds_it_makes_it_unknown(void **state)
@@ -448,8 +449,8 @@ only_who_holds_it_makes_it_unknown(void **state)
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
-	    {"R", FENCED, "GONE =", "GONE =", FENCED, FENCED},
-	    UNKNOWN_ROWS,
+	    {"R", FENCED, "GONE =", "GONE =", FENCED, "GONE ="},
+	    UNKNOWN_ROWS("GONE ="),
 	};
 	STEPS("mark unknown", rows);
 }
@@ -462,7 +463,7 @@ a_doubt_makes_a_record_again_that_is_gone(void **state)
 	    {"none", "DONE U3b", "DONE U3b", "DONE U3b", "DONE U2b",
 		"DONE U4b"},
 	    {"R", FENCED, "DONE U3b", "DONE U3b", FENCED, FENCED},
-	    UNKNOWN_ROWS,
+	    UNKNOWN_ROWS(FENCED),
 	};
 	STEPS("mark unknown again", rows);
 	put("none");
@@ -478,6 +479,73 @@ a_doubt_makes_a_record_again_that_is_gone(void **state)
 	word_is(step("complete", A, 3), "DONE");
 }
 #undef UNKNOWN_ROWS
+
+/* A record of a life of the key that began then. */
+static void
+put_as_of(const char *name, int64_t created)
+{
+	put(name);
+	redis_just(redis, "SETRANGE %s 16 %013" PRId64, RECORD, created);
+}
+
+/*
+ * Redis has come back as it was before the attempt.  What somebody is at, and
+ * what is COMPLETED, stays; and so does all of a later life of the key.
+ */
+static void
+an_outcome_goes_before_what_was_an_attempt_before(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *record;
+		bool goes;
+	} rows[] = {{"R", true}, {"R by nobody", true}, {"U", true},
+	    {"U after retry", true}, {"U put back", true}, {"F", true},
+	    {"P expired", true}, {"P asking expired", true}, {"P", false},
+	    {"P asking", false}, {"C", false}};
+	static const char *const verbs[] = {
+	    "complete again", "mark unknown again"};
+	char before[VALUE_MAX];
+	for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++) {
+		const char *record = rows[i / 4].record;
+		const char *verb = verbs[i % 2];
+		int attempt = 4 + (int)(i / 2 % 2);
+		const char *made[2][2] = {
+		    {"DONE C4-", "DONE C5-"}, {"DONE U4b", "DONE U5b"}};
+		print_message("# %s, %s of %d\n", record, verb, attempt);
+		put_as_of(record, CREATED + 1);
+		get_record(before);
+		/* What came to nothing does not count, whenever it began. */
+		if (strcmp(record, "R") != 0)
+			outcome_is(step(verb, X, attempt), FENCED, before);
+		put_as_of(record, CREATED);
+		get_record(before);
+		outcome_is(step(verb, X, attempt),
+		    rows[i / 4].goes ? made[i % 2][attempt - 4] : FENCED,
+		    before);
+		if (rows[i / 4].goes)
+			head_has(16, "1700000000000");
+	}
+}
+
+/* Who knows something of those may still say it. */
+static void
+the_truth_about_the_attempts_before_stays_welcome(void **state)
+{
+	(void)state;
+	static const char *const records[] = {
+	    "U after retry", "P retry expired"};
+	for (size_t i = 0; i < 4; i++) {
+		put_as_of(records[i / 2], CREATED);
+		word_is(step("mark unknown again", X, 4), "DONE");
+		word_is(i % 2 ? step("complete", Y, 2)
+			      : step("complete", A, 3), "DONE");
+		word_is(step("complete", X, 4), "FENCED");
+		put_as_of(records[i / 2], CREATED);
+		word_is(step("mark unknown again", X, 4), "DONE");
+		word_is(step("complete", X, 4), "DONE");
+	}
+}
 
 static void
 only_a_processing_record_is_renewed_and_by_its_owner_alone(void **state)
@@ -563,6 +631,8 @@ main(void)
 	    IN_BOTH(a_claim_is_given_back_whatever_its_attempt),
 	    IN_BOTH(only_who_holds_it_makes_it_unknown),
 	    IN_BOTH(a_doubt_makes_a_record_again_that_is_gone),
+	    IN_BOTH(an_outcome_goes_before_what_was_an_attempt_before),
+	    IN_BOTH(the_truth_about_the_attempts_before_stays_welcome),
 	    IN_BOTH(
 		only_a_processing_record_is_renewed_and_by_its_owner_alone),
 	    IN_BOTH(a_replay_sets_free_what_has_failed_and_nothing_else),

@@ -133,7 +133,7 @@ what_was_sent_and_has_no_record_is_unknown(void **state)
 {
 	(void)state;
 	put("none");
-	word_is(claim(B, PRINT, "lost", 5, 0), "UNKNOWN");
+	word_is(claim(B, PRINT, "lost:000001", 5, 0), "UNKNOWN");
 	head_has(2, "Ul000001000001");
 	assert_int_equal(names_in(HELD), 1);
 	/* A witness knows no such attempt, whichever was sent. */
@@ -143,10 +143,50 @@ what_was_sent_and_has_no_record_is_unknown(void **state)
 	/* Whose attempt it was may know. */
 	word_is(step("complete again", A, 1), "DONE");
 	head_has(2, "C");
-	word_is(claim(B, PRINT, "lost", 5, 0), "COMPLETED");
+	word_is(claim(B, PRINT, "lost:000001", 5, 0), "COMPLETED");
 	put("none");
-	word_is(claim(A, PRINT, "lost", 5, 0), "UNKNOWN");
+	word_is(claim(A, PRINT, "lost:000001", 5, 0), "UNKNOWN");
 	word_is(claim(B, PRINT, "reconcile:0:", 5, 0), "RECONCILE");
+}
+
+/* Redis may have come back as it was before the message was sent. */
+static void
+so_is_what_was_sent_and_has_the_record_of_an_attempt_before(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *record, *of_3, *of_5;
+	} rows[] = {
+	    {"R", "OURS P4-", "UNKNOWN U5l"},
+	    {"R by nobody", "OURS P4-", "UNKNOWN U5l"},
+	    {"U", "UNKNOWN =", "UNKNOWN U5l"},
+	    {"U put back", "UNKNOWN =", "UNKNOWN U5l"},
+	    {"P", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P expired", "UNKNOWN U3l", "UNKNOWN U3l"},
+	    {"F", "FAILED =", "FAILED ="},
+	    {"C", "COMPLETED =", "COMPLETED ="},
+	};
+	char before[VALUE_MAX];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		put(rows[i].record);
+		get_record(before);
+		outcome_is(claim(B, PRINT, "lost:000003", 5, 0), rows[i].of_3,
+		    before);
+		put(rows[i].record);
+		get_record(before);
+		outcome_is(claim(B, PRINT, "lost:000005", 5, 0), rows[i].of_5,
+		    before);
+	}
+	/* Numbers go on rising, and all truth is welcome. */
+	put("R by nobody");
+	word_is(claim(B, PRINT, "lost:000005", 5, 0), "UNKNOWN");
+	head_has(4, "000005000003");
+	word_is(operate("release"), "DONE");
+	word_is(claim(B, PRINT, "lost:000005", 5, 0), "OURS");
+	head_has(4, "000006");
+	put("U");
+	word_is(claim(B, PRINT, "lost:000005", 5, 0), "UNKNOWN");
+	word_is(step("complete again", A, 3), "DONE");
 }
 
 static void
@@ -842,6 +882,8 @@ main(void)
 		a_released_key_remembers_its_attempts_and_nothing_else),
 	    IN_BOTH(nothing_stays_of_a_first_attempt_that_is_forgotten),
 	    IN_BOTH(what_was_sent_and_has_no_record_is_unknown),
+	    IN_BOTH(
+		so_is_what_was_sent_and_has_the_record_of_an_attempt_before),
 	    IN_BOTH(what_others_know_of_is_not_forgotten),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
 	    IN_BOTH(nothing_is_asked_before_the_outcome_has_settled),

@@ -69,8 +69,8 @@ hash_ways(const struct delivery *d)
 	    d->parks, d->stand.probes, d->stand.to_finish, d->resting,
 	    d->finishing, d->rejected, d->refused, d->burying, d->buried,
 	    d->was_letter, d->sought, d->dropped != NULL, d->busy, d->whole,
-	    d->asks, d->sent, d->looks};
-	return mix_bytes(0, all, sizeof all);
+	    d->asks, d->looks};
+	return mix_bytes(d->sent, all, sizeof all);
 }
 
 static uint64_t

@@ -85,7 +85,8 @@ static void
 remember(const struct delivery *d)
 {
 	struct key_set *all = &d->source->meter->sent;
-	if (!d->sent || d->replay != NULL || d->machine.step == DELIVERY_END)
+	if (d->sent == 0 || d->replay != NULL ||
+	    d->machine.step == DELIVERY_END)
 		return;
 	const struct key_id name = name_of(d);
 	if (all->members.count == SENT_MOST)
@@ -164,7 +165,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->charged = 2 * message->bytes; /* source_credit_take */
 	if (source->meter->sent.members.count > 0) {
 		const struct key_id name = name_of(d);
-		d->sent = key_set_has(&source->meter->sent, &name);
+		d->sent = key_set_has(&source->meter->sent, &name) ? 1 : 0;
 	}
 	machine_run(&d->machine);
 }
@@ -460,7 +461,7 @@ delivery_turned(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
 	/* What was sent here is not executed without its record anyway. */
-	int64_t again_us = d->message->again && !d->sent ? d->began_us : 0;
+	int64_t again_us = d->message->again && d->sent == 0 ? d->began_us : 0;
 	if (!letters_are_known(letters) ||
 	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);

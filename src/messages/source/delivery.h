@@ -59,14 +59,18 @@ struct delivery {
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
 	bool asks;  /* the claim asks what is known, and takes nothing */
-	bool lost;  /* and makes the record UNKNOWN that is not there */
+	bool lost;  /* and makes the record UNKNOWN that is missed */
 	bool looks; /* the claim has nobody asked about what is UNKNOWN */
 	bool there; /* its record was, at the look just now */
 
 	/* What is known of its key. */
 	bool old;   /* it is not executed, unless something is known of that */
 	bool tried; /* something is: its key may be claimed */
-	bool sent; /* it may be executed: its record is not to be missing */
+	/*
+	 * The attempt of it that may be executed, or one before that: its
+	 * record is not to be missing, nor one of an earlier attempt.  0: none.
+	 */
+	uint32_t sent;
 	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
 	int met; /* status of its last execution here; 0: no answer came */
 	struct source_refusals refusals; /* of its API */

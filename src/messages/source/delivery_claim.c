@@ -55,15 +55,25 @@ without_store(struct delivery *d, const char *why)
 static bool
 misses_record(const struct delivery *d)
 {
-	return INVARIANT(sent_before) && d->sent && !d->there &&
+	return INVARIANT(sent_before) && d->sent > 0 && !d->there &&
 	    d->c.policy->on_unknown != UNKNOWN_RETRY;
+}
+
+/*
+ * Redis has forgotten the attempt that was sent: the record is one of before,
+ * for numbers of attempts only rise otherwise, whoever releases the key.
+ */
+static bool
+is_of_before(const struct delivery *d)
+{
+	return misses_record(d) && d->c.claim_op.attempt < d->sent;
 }
 
 /* It may be executed; a key that was released remembers its attempts. */
 static enum after
 nothing_known(struct delivery *d)
 {
-	if (d->c.claim_op.attempt > 0) {
+	if (d->c.claim_op.attempt > 0 && !is_of_before(d)) {
 		d->tried = d->there = true;
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	}
@@ -108,7 +118,7 @@ delivery_claim(struct machine *machine)
 	claimant_prepare(c, true);
 	c->claim.max_attempts = conf->retry_attempts;
 	c->claim.brief = conf->results == NULL && !d->whole;
-	c->claim.lost = d->lost;
+	c->claim.lost = d->lost ? d->sent : 0;
 	c->claim.looks = d->looks;
 	d->lost = false;
 	d->asks = d->parks || (d->old && !d->tried) || misses_record(d);
@@ -181,9 +191,10 @@ found_by_verdict(struct delivery *d)
 		d->busy = true;
 		return FOUND_AGAIN;
 	case VERDICT_UNKNOWN:
+		if (is_of_before(d))
+			return FOUND_FORGOTTEN;
 		/* Somebody has to decide, or time has to pass. */
-		d->sent = true;
-		d->c.attempt = op->attempt;
+		d->sent = d->c.attempt = op->attempt;
 		return d->c.policy->on_unknown == UNKNOWN_HOLD ||
 			op->settle_left_ms == 0
 		    ? FOUND_UNKNOWN_HELD
@@ -273,7 +284,7 @@ enum after
 delivery_claim_execute(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	d->sent = true;
+	d->sent = d->c.claim_op.attempt;
 	if (d->replay != NULL)
 		d->replay->tried = true;
 	d->c.counts = source_standing_attempt_counts(d->source, &d->refusals)
@@ -307,8 +318,9 @@ found_by_execution(struct delivery *d)
 	bool unreachable = c->outcome == OUTCOME_UNREACHABLE;
 	if (!unreachable)
 		d->met = c->answer != NULL ? c->answer->status : 0;
-	d->sent = unreachable ? c->claim_op.verdict == VERDICT_RECONCILE
-			      : c->outcome != OUTCOME_RELEASED;
+	bool sent = unreachable ? c->claim_op.verdict == VERDICT_RECONCILE
+				: c->outcome != OUTCOME_RELEASED;
+	d->sent = sent ? c->attempt : 0;
 	/* What only the journal has is on a disk that may die. */
 	if (c->stored ||
 	    (c->outcome == OUTCOME_EXECUTED && !INVARIANT(acknowledged_stored)))

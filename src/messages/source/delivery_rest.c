@@ -128,8 +128,9 @@ log_record(const struct delivery *d, enum event event)
 }
 
 /*
- * Redis has lost the record, somebody has deleted it, or another is meant: one
- * is made that is UNKNOWN, so that nobody executes it before that is decided.
+ * Redis has lost the record, or has one of an attempt before, somebody has
+ * deleted it, or another is meant: one is made that is UNKNOWN, so that nobody
+ * executes it before that is decided.
  */
 enum after
 delivery_rest_miss(struct machine *machine)

@@ -36,7 +36,8 @@ local wants, caution = string.sub(terms, WANTS, WANTS),
     string.sub(terms, CAUTION, CAUTION)
 local waits, brevity, has_outcome = wants % 2 == 1, wants % 4 >= 2, wants >= '4'
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
-local settle, question, asks = string.match(more, '^(%d+):?(%w*):?(%S*)$')
+local settle, question, asks = string.match(policy ~= 'lost' and more or '',
+    '^(%d+):?(%w*):?(%S*)$')
 local deadline = string.sub(terms, DEADLINE, DEADLINE_END)
 if stamp > deadline and deadline ~= NO_DEADLINE then
 	return {'LATE', 0, now, call}
@@ -160,13 +161,18 @@ local did_not = policy == 'execute' or policy == 'free'
 -- The version of an entity, where this request's is not above it.
 local stale = entity_stale()
 
-if r == nil and policy == 'lost' then
+if policy == 'lost' and (r == nil or
+    (string.find(r.state, '[RU]') and r.attempt < more)) then
 	-- As of a record that was damaged, the truth is welcome.
-	r = {attempt = '000001', tries = '000001', reason = 'l', mark = '\n',
+	local old = r or {tries = '000000', known = claimed}
+	local provenance = provenance_after(old, claimed)
+	r = {attempt = more, reason = 'l', mark = '\n', state = old.state,
+	    tries = string.format('%06d', old.tries + 1),
 	    created = stamp, lease_until = stamp, owner = NOBODY,
 	    fingerprint = NOBODY, before = '', rest = '',
-	    provenance = claimed, known = claimed}
-	r.held = waits and '1' or nil
+	    question = old.question, asks = old.asks,
+	    provenance = provenance, known = provenance}
+	r.held = waits and '1' or old.held
 	move(r, 'U', unknown_ms, longest)
 	return answer('UNKNOWN', r, r.reason, 0, 0)
 elseif r == nil or r.state == 'R' then

@@ -22,8 +22,10 @@
 -- the provenance, and a newline.  The first 8 characters of the owner are the
 -- policy's mark, if it has one (conf.h): so the owner of an attempt says
 -- whether its API was told what it would be asked by.
--- policy: what to do about an UNKNOWN: hold; retry; lost, hold, and where there
---       is no record one is made that is UNKNOWN, as it was sent; or
+-- policy: what to do about an UNKNOWN: hold; retry; lost:ATTEMPT, hold, and
+--       where there is no record, or one that is free or UNKNOWN, of an attempt
+--       before that one (6 digits), one is made that is UNKNOWN, as that one
+--       was sent; or
 --       reconcile:MS:QUESTION:ASKS (once it has been unknown for MS; QUESTION,
 --       perhaps empty, is a hash of what would be asked: another question than
 --       the attempt's own is never asked about it; ASKS, perhaps empty, is that

@@ -33,7 +33,7 @@ local value = redis.call('GET', KEYS[1])
 -- include labels.lua
 
 local r = parse(value)
-if r == nil or forgotten(r, owner, attempt) then
+if r == nil or forgotten(r, owner, attempt, 5) then
 	r = make_again(5, r, owner, attempt)
 end
 if r == nil then

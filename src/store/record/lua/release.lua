@@ -14,7 +14,8 @@
 -- An owner that only asked about an attempt puts it back; one of which nothing
 -- was sent leaves the attempt before, if that is unknown, as it was.  What is
 -- to be forgotten leaves nothing, if nobody knows of another attempt: its
--- number may come again then.
+-- number may come again then.  Where Redis has forgotten the attempt, and the
+-- one before was released, the key is free already.
 
 -- include clock.lua
 -- include shard_index.lua
@@ -32,6 +33,8 @@ elseif r == false then
 	return answer('BROKEN')
 elseif r.state == 'U' and was_put_back(r, owner, attempt) then
 	return answer('DONE', r, 'U')
+elseif r.state == 'R' and r.attempt < attempt then
+	return answer('GONE')
 elseif attempt ~= '000000' and r.attempt ~= attempt then
 	return fenced(r)
 elseif r.state == 'R' and r.owner == owner then
