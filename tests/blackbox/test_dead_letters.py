@@ -425,6 +425,36 @@ def a_replay_outlives_its_gateway(bench):
 
 
 @test
+def a_letter_is_not_written_long_after_what_it_says_was_so(bench):
+    """Another gateway has its message by then, and has executed it."""
+    b = Bench(bench, {}, {"lease": "1500ms"})
+    first, wire = b.gateway, bench.wire(bench.redis)
+    first.stop()
+    first = bench.serve({**b.config, "store": {
+        **b.config["store"], "redis": wire.url}})
+    b.fate.of.update({"other": answer(402), "k": answer(402)})
+    b.add("other")  # so that Redis knows the script
+    first.wait_for_log("message", reason="refused")
+    others = bench.redis("KEYS", "*:r:*")
+    held = wire.hold(of=b"\nh1\n")
+    b.add("k")
+    assert held.arrived.wait(10), "no letter is on its way"
+    first.freeze()
+    b.config.update(instance="other", state_dir=bench.folder())
+    b.serve()
+    b.fate.of["k"] = answer(201)
+    name, = set(bench.redis("KEYS", "*:r:*")) - set(others)
+    equal(b.admin.send("DELETE", "/keys/" + name.decode()[-32:]).status, 200)
+    b.gateway.wait_for_log("message", outcome="executed")
+    eventually(lambda: b.stream.pending() == [], "it is acknowledged")
+    held.deliver()
+    equal(b.dead(), [("other", "refused")])
+    first.thaw()
+    first.wait_for_log("message", outcome="duplicate")
+    equal((b.dead(), b.fate.done), ([("other", "refused")], ["k"]))
+
+
+@test
 def an_unknown_message_waits_for_a_decision(bench):
     b = Bench(bench, {"hold": "1s", **QUICK})
     b.fate.of["k"] = None

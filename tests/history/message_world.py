@@ -71,8 +71,7 @@ class MessageWorld:
         self.steps = steps()
         self.faults = self.choose_faults()
         hold = self.options.choice(("1h", "1h", "2s"))
-        self.told = Deliveries(ATTEMPTS, ordered, holds_on=hold == "1h",
-                               late_letters=True)
+        self.told = Deliveries(ATTEMPTS, ordered, holds_on=hold == "1h")
         self.make_store()
         self.make_broker()
         self.ledger = Ledger(self.flow, self.told, self.now)

@@ -183,11 +183,6 @@ GOOD = [
     ("a letter whose copy went with its broker",
      Making().entry("1-0").sent(status=402).state().was_dead("1-0")
      .gone("1-0").letter("1-0")),
-    ("a letter that was written late, of what has another end",
-     Making(late_letters=True).one().letter("1-0")),
-    ("what is behind a letter that was written late",
-     Making(ordered=True, late_letters=True).one().letter("1-0")
-     .entry("2-0", "l").dead("2-0", "behind").letter("2-0")),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),

@@ -9,7 +9,10 @@
 #include "base/must.h"
 #include "messages/shared/letter.h"
 
-enum { UNTIL_DIGITS = 13 }; /* as scripts have Redis' clock */
+enum {
+	UNTIL_DIGITS = 13, /* as scripts have Redis' clock */
+	KNOWN_MS = 1000, /* what is known of a message may be so for so long */
+};
 
 /* --- what is done with it --- */
 
@@ -95,10 +98,15 @@ on_put_prepare(struct store_call *call)
 	if (call->op == NULL)
 		return;
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
-	int64_t until_ms = op->until_us == INT64_MAX
-	    ? REDIS_CLOCK_MAX_MS
-	    : redis_clock_ms(link_clock(call->channel->link), op->until_us);
-	digits_pad(call->args.bytes + op->until_at, UNTIL_DIGITS, until_ms);
+	digits_pad(call->args.bytes + op->until_at, UNTIL_DIGITS,
+	    redis_clock_ms(link_clock(call->channel->link), op->until_us));
+}
+
+/* A large one is on its way for longer: for a second of each megabyte. */
+int64_t
+letter_until_us(int64_t known_us, size_t bytes)
+{
+	return known_us + KNOWN_MS * INT64_C(1000) + (int64_t)bytes;
 }
 
 void

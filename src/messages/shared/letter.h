@@ -35,11 +35,13 @@ enum letter_way {
 /*
  * Writes it.  One that is there stays as it is: letter.state says what it is.
  * GONE (BEHIND): its lane is not there, nothing is written.  LATE: nothing is,
- * for Redis came to it after until_us (by clock_us; INT64_MAX: no end), and
- * whoever leads next may not know of it.
+ * for Redis came to it after until_us (by clock_us), and whoever has its
+ * message then may have executed it.
  */
 void letter_put(struct letters *letters, struct letter_op *op,
     const struct letter *letter, enum letter_way way, int64_t until_us);
+/* Until when a message of that size may be, of which that was known then. */
+int64_t letter_until_us(int64_t known_us, size_t bytes);
 
 /* What is done with one that was written; all verbs may say GONE. */
 enum letter_verb {

@@ -390,6 +390,7 @@ delivery_shape(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct broker_message *m = d->message;
 	enum shape_verdict verdict = SHAPE_GOOD;
+	d->known_us = clock_us();
 	if (!is_charged(d))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* One that was condemned before comes here once more for its body. */

@@ -98,6 +98,7 @@ struct delivery {
 	int64_t first_ms;      /* when it was taken, by the wall clock */
 	int64_t began_us;      /* the same, by clock_us */
 	int64_t held_since_ms; /* by loop_now_ms; 0: it is not */
+	int64_t known_us; /* since then it may be another thing, by clock_us */
 
 	/* How it ends. */
 	enum message_outcome outcome; /* what it is counted as */

@@ -227,6 +227,7 @@ found_by_claim(struct delivery *d, const char **ret_why)
 	const struct claimant *c = &d->c;
 	const struct store_op *op = &c->claim_op;
 	d->c.store_us = op->op.took_us;
+	d->known_us = clock_us() - op->op.took_us;
 	if (op->op.error == E_NO_MEMORY)
 		return FOUND_NOT_STORED;
 	/* Only what would be executed is refused, where no outcome waits. */
@@ -344,6 +345,7 @@ delivery_claim_executed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	enum found found = found_by_execution(d);
+	d->known_us = clock_us() - d->c.store_us;
 	delivery_note(d);
 	if (found == FOUND_RELEASED)
 		source_standing_refused_by_api(

@@ -60,6 +60,22 @@ lacks_room(const struct delivery *d)
 	return true;
 }
 
+/*
+ * Where this gateway stood still meanwhile, another one may have its message,
+ * and have executed it, as an operator has released its key.
+ */
+static int64_t
+until_us(const struct delivery *d)
+{
+	struct source *s = d->source;
+	int64_t until_us =
+	    letter_until_us(d->known_us, d->message->bytes);
+	return source_standing_has_one_reader(s) &&
+		s->leadership.until_us < until_us
+	    ? s->leadership.until_us
+	    : until_us;
+}
+
 enum after
 delivery_finish_bury(struct machine *machine)
 {
@@ -80,8 +96,7 @@ delivery_finish_bury(struct machine *machine)
 	message_end_letter(d, &d->letter);
 	letter_put(&s->letters, &d->written, &d->letter,
 	    d->reason == MESSAGE_BEHIND ? LETTER_BEHIND : LETTER_FIRST,
-	    source_standing_has_one_reader(s) ? s->leadership.until_us
-					      : INT64_MAX);
+	    until_us(d));
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
 }
 
@@ -96,9 +111,7 @@ delivery_finish_buried(struct machine *machine)
 	source_standing_end(d->source, STANDING_STORE);
 	if (d->written.op.verdict == VERDICT_DONE)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
-	if (d->written.op.verdict == VERDICT_LATE)
-		return delivery_to(d, DELIVERY_BURY, MORE);
-	/* Its lane is parked no more: it goes its own way. */
+	/* Its lane is parked no more, or it is late: it goes its own way. */
 	d->buried = false;
 	d->detail = SPAN("");
 	delivery_unshape(d);

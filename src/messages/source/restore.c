@@ -229,7 +229,8 @@ put_next(struct restore *r)
 		    find_done(r, letter.name.id) != NULL;
 		if (!is_over) {
 			letter_put(&r->source->letters, &r->op, &letter,
-			    LETTER_RESTORED, INT64_MAX);
+			    LETTER_RESTORED,
+			    letter_until_us(clock_us(), m->bytes));
 			return;
 		}
 		r->over += letter.reason.len > 0;
@@ -247,6 +248,10 @@ on_restored(void *arg)
 	struct restore *r = arg;
 	if (r->op.op.op.error != 0) {
 		end(r, error_message(r->op.op.op.error));
+		return;
+	}
+	if (r->op.op.verdict == VERDICT_LATE) {
+		end(r, "Redis came to a letter too late: say it again.");
 		return;
 	}
 	/* It is new where Redis had none. */

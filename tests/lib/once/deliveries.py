@@ -130,9 +130,6 @@ class Deliveries:
     # The states of letters in the store, by position, in the end; None: nobody
     # has looked.
     letters: dict | None = None
-    # A gateway that stands still for longer than its lease may write the letter
-    # of a message that another one has ended.
-    late_letters: bool = False
 
     def place(self, position):
         """What positions are compared by."""
@@ -164,13 +161,6 @@ class Deliveries:
         ended = {one.position for one in (*self.results, *self.dead)}
         return [p for p in self.positions()
                 if p in self.trimmed and p not in ended]
-
-    def written_late(self):
-        """The positions of letters whose messages have another end."""
-        if not self.late_letters:
-            return set()
-        return {one.position for one in self.results
-                if one.position in (self.letters or ())}
 
     def releases(self, key):
         return sum(a.key == key and a.act == "release" for a in self.acts)
@@ -351,8 +341,7 @@ def dead_letters_are_in_the_store(told):
             yield entry.key, f"{position} is a letter, and {state} in the end"
         if state is None and position in dead:
             yield entry.key, f"{position} has a copy, and is no letter"
-        if state and position not in \
-                dead | told.was_dead | told.gone | told.written_late():
+        if state and position not in dead | told.was_dead | told.gone:
             yield entry.key, f"{position} is a letter without a copy"
 
 
@@ -414,8 +403,7 @@ def nothing_passes_a_dead_letter(told):
         return
     arrivals = told.grouped("arrivals")
     dead = told.grouped("dead", "position")
-    # And its dead letter; or that has no copy.
-    lost = {told.entries[p].entity for p in told.gone | told.written_late()}
+    lost = {told.entries[p].entity for p in told.gone}  # and its dead letter
     for entity, keys in lanes(told).items():
         first = [(p, min(d.at for d in dead[p] if d.reason != "behind"))
                  for positions in keys.values() for p in positions

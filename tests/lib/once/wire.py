@@ -59,7 +59,7 @@ class Line:
                 self.wire.up.passed(len(data))
                 if self.held is not None:
                     self.held += data
-                elif self.wire.catch and OF_A_RECORD in data:
+                elif self.wire.catch and self.wire.of in data:
                     caught, self.wire.catch = self.wire.catch, None
                     caught(self, data)
                 else:
@@ -101,7 +101,8 @@ class Wire:
 
     def __init__(self, redis):
         self.redis = redis
-        self.catch = None  # what becomes of the next command about a record
+        self.catch = None  # what becomes of the next command that has …
+        self.of = OF_A_RECORD
         self.edit = lambda data: data  # what becomes of what Redis says
         self.lines = []
         self.up, self.down = Way(), Way()
@@ -152,10 +153,11 @@ class Wire:
             line.far.sendall(data)
         self.catch = caught
 
-    def hold(self, cut=False):
-        """Holds back the next command about a record, and all that follow,
+    def hold(self, cut=False, of=OF_A_RECORD):
+        """Holds back the next command that has that, and all that follow,
         until deliver(); with cut the gateway loses its connection at once."""
         held = Held()
+        self.of = of
 
         def caught(line, data):
             line.held, held.line = data, line

@@ -3,14 +3,14 @@
 -- KEYS: as in letter_keys.lua
 -- ARGV: 1 act, 2 id, 3 lane (empty: it stands alone), 4 reason, 5 head, 6 body,
 --       7 whose letters (publish.lua), 8 until when it may be written, as
---       clock.lua has the time: whoever writes it leads no longer than that
+--       clock.lua has the time: what is known of its message holds no longer
 -- act: first, it is dead, and its lane is made; or there is one, and it is
 --       parked at the end of that;
 --       behind, it is parked in its lane, if that is there still;
 --       restore, as first, and it is confirmed at once.
 -- Answers: DONE with the letter, also where it was there: then it stays as it
 --       was; GONE (behind: its lane is not there); LATE: nothing was written,
---       for another may have read by now which letters there are.
+--       for another may have its message by now.
 
 -- include letter_keys.lua
 

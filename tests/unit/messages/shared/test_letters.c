@@ -178,7 +178,8 @@ puts_it(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter one_more = letter(position, order);
 	ready(bench);
-	letter_put(&here, &op, &one_more, behind, INT64_MAX);
+	letter_put(&here, &op, &one_more, behind,
+	    letter_until_us(clock_us(), 0));
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_int_equal(op.letter.state, LETTER_WRITTEN);
 	if (!confirmed)
