@@ -502,6 +502,36 @@ def an_unknown_message_whose_record_is_forgotten_is_not_executed(bench):
     equal(b.act(position, "drop").status, 200)
 
 
+def reload(b, **members):
+    b.config["sources"]["charges"].update(members)
+    since = len(b.gateway.events)
+    write(b.gateway.file, b.config)
+    b.gateway.signal(signal.SIGHUP)
+    b.gateway.wait_for_log("reloaded", since)
+
+
+@test
+def an_unknown_message_stays_one_whatever_else_is_wrong_with_it(bench):
+    b = Bench(bench, {**QUICK, "hold": "1s"})
+    b.fate.of["k"] = None
+    position = b.add("k")
+    b.wait_dead(("k", "unknown"))
+    key_id = b.listed("dead")[0]["key_id"]
+    b.admin.act(key_id, "complete", {"status": 201, "body": "{}"})
+    reload(b, key=["/order"])
+    b.replay(position)
+    eventually(lambda: len(b.gateway.find_log(
+        "message", reason="unknown")) == 2, "it cannot be executed")
+    message, = b.listed("dead")
+    equal((message["reason"], message["key_id"]), ("unknown", key_id))
+    assert "/order" in message["detail"], message
+    reload(b, key="auto")
+    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
+    got = b.replay(position, 409)
+    assert b"its record is gone" in got.body, got.body
+    equal(b.fate.upstream.count(key="k"), 1)
+
+
 @test
 def a_malformed_message_is_executed_once_its_source_can(bench):
     b = Bench(bench, {"key": ["/order"], **QUICK})
@@ -511,11 +541,7 @@ def a_malformed_message_is_executed_once_its_source_can(bench):
     eventually(lambda: len(b.gateway.find_log(
         "message", reason="key-missing")) == 2, "it cannot be executed")
     b.wait_dead(("k", "key-missing"))
-    b.config["sources"]["charges"]["key"] = "auto"
-    since = len(b.gateway.events)
-    write(b.gateway.file, b.config)
-    b.gateway.signal(signal.SIGHUP)
-    b.gateway.wait_for_log("reloaded", since)
+    reload(b, key="auto")
     b.replay(position)
     b.gateway.wait_for_log("message", outcome="executed")
     b.wait_dead()

@@ -276,8 +276,9 @@ def where_refused_answers_are_acknowledged_one_is_replayed(bench):
 
 
 @each([("unknown", "unknown", "its record is gone"),
+       ("mismatch", "mismatch", "another request"),
        ("exhausted", "exhausted", None)])
-def a_record_that_is_gone_forbids_what_nobody_knew(bench, reason, words):
+def a_record_that_is_gone_forbids_what_may_be_done(bench, reason, words):
     b = Bench(bench)
     b.letters.put(b"1-0", key_id=KEY_ID.encode(), reason=reason.encode())
     if words:

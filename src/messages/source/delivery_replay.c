@@ -121,9 +121,11 @@ delivery_replay_begun(struct machine *machine)
 		    : DONE;
 	}
 	timer_set(&r->renew, RENEW_MS);
-	/* Nor is it executed because its record is gone. */
-	d->old = span_eq(d->letter.reason,
-	    span_str(source_meter_outcome(MESSAGE_UNKNOWN)));
+	/* Where no key is found now, operators are told of that one. */
+	memcpy(d->key_hex, d->letter.key_id.ptr, d->letter.key_id.len);
+	/* What may have been executed is not because its record is gone. */
+	d->old = span_eq(d->letter.reason, SPAN("unknown")) ||
+	    span_eq(d->letter.reason, SPAN("mismatch"));
 	d->outcome = MESSAGE_DROPPED;
 	return delivery_to(d,
 	    r->act == LETTER_DROP ? DELIVERY_FINISH
@@ -168,6 +170,9 @@ delivery_replay_stay(struct machine *machine)
 		if (d->why != NULL && d->detail.len == 0)
 			d->detail = span_str(d->why);
 	}
+	/* Whatever else is wrong with it: the detail says that. */
+	if (d->old && !d->tried && d->reason != MESSAGE_REFUSED)
+		d->reason = MESSAGE_UNKNOWN;
 	d->buried = true;
 	d->outcome = d->reason;
 	message_end_letter(d, &head);

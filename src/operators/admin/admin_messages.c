@@ -481,16 +481,16 @@ record_forbids(const struct admin_request *a)
 	const struct store_op *op = &a->look.op;
 	struct span reason = a->letter.letter.reason;
 	int status = op->answer != NULL ? op->answer->status : a->look.status;
-	if (op->verdict == VERDICT_GONE)
-		return span_eq(reason, SPAN("unknown"))
-		    ? "Nobody knew whether it was executed, and its record is "
-		      "gone: ask the upstream, then drop it."
-		    : NULL;
-	if (op->verdict != VERDICT_DONE)
+	if (op->verdict == VERDICT_GONE && span_eq(reason, SPAN("unknown")))
+		return "Nobody knew whether it was executed, and its record is "
+		       "gone: ask the upstream, then drop it.";
+	if (op->verdict != VERDICT_GONE && op->verdict != VERDICT_DONE)
 		return "The record of its key is damaged.";
 	if (span_eq(reason, SPAN("mismatch")))
 		return "Its key was used for another request: drop it, or "
 		       "have it produced again under another key.";
+	if (op->verdict == VERDICT_GONE)
+		return NULL;
 	switch (op->state) {
 	case STATE_UNKNOWN:
 		return "Nobody knows whether it was executed: complete or "
