@@ -375,6 +375,24 @@ def letters_are_restored_from_their_copies(bench):
 
 
 @test
+def a_mark_may_be_in_another_partition_than_its_copy(bench):
+    """A message without a key has them anywhere."""
+    b, message = begun(bench, kafka=bench.mock_kafka(1))
+    b.of["k"] = answer(201)
+    b.replay(message)
+    b.wait_listed(0)
+    copy, mark = b.kafka.consume(b.topic.dead)
+    b.topic.dead = b.kafka.topic(f"{b.topic.name}.parted", 2)
+    b.members = {**b.members, "dead_letters": {"topic": b.topic.dead}}
+    for partition, record in enumerate((mark, copy)):
+        b.kafka.produce(b.topic.dead, record.value, partition=partition,
+                        headers=record.headers)
+    store_was_lost(b)
+    told = restore(b)
+    equal((told["restored"], told["over"], b.listed()), (0, 1, []))
+
+
+@test
 def what_was_parked_is_restored_in_its_order(bench):
     """They are more than are read at once."""
     b, first = parked_lane(bench)

@@ -15,8 +15,7 @@
 #include "messages/source/source_proof.h"
 
 /*
- * The broker's place is read twice: first for the marks, of which what is said
- * last of a position counts, then for the copies.
+ * The broker's place is read twice: first for the marks, then for the copies.
  */
 struct restore {
 	struct source *source;
@@ -130,10 +129,17 @@ restore_over(struct restore *r, struct span position)
 	done->now = true;
 }
 
+/*
+ * What comes behind its mark is dead again.  Partitions of Kafka are read one
+ * after the other, and a mark may be in another one than its copy: there what
+ * is over stays over.
+ */
 static void
 note_marks(struct restore *r)
 {
 	const struct broker_message *m = r->page.messages;
+	bool in_order =
+	    r->source->source->broker->kind != BROKER_KAFKA;
 	for (; m != NULL; m = m->next) {
 		struct letter_name name = letter_stored_name(m->position, NULL);
 		struct done *done = find_done(r, name.id);
@@ -141,7 +147,8 @@ note_marks(struct restore *r)
 		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
 		if (is_mark && done == NULL) {
 			(void)add_done(r, name.id);
-		} else if (!is_mark && done != NULL && !done->now) {
+		} else if (in_order && !is_mark && done != NULL &&
+		    !done->now) {
 			hash_remove(&r->done, &done->item);
 			free(done);
 		}
