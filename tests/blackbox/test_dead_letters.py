@@ -454,6 +454,56 @@ def a_letter_is_not_written_long_after_what_it_says_was_so(bench):
     equal((b.dead(), b.fate.done), ([("other", "refused")], ["k"]))
 
 
+def to_replay(bench):
+    """A dead letter that would be executed, of a source with results."""
+    b = Bench(bench, {**QUICK, "results": {"stream": "done"}})
+    b.fate.of["k"] = answer(503)
+    b.position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    b.fate.of["k"] = answer(201)
+    b.gateway.stop()
+    return b
+
+
+@test
+def a_result_that_may_be_there_already_says_so(bench):
+    """The gateway that put it died before Redis knew."""
+    b, wire = to_replay(bench), bench.wire(bench.redis)
+    b.config["store"].update(redis=wire.url)
+    b.serve()
+    held = wire.hold(of=b"\r\nend\r\n")
+    b.replay(b.position)
+    assert held.arrived.wait(10), "it is not about to be ended"
+    b.gateway.kill()
+    equal(["onceproxy-duplicate" in e for e in b.results()], [False])
+    # Beyond so many others its mark is not looked for.
+    for number in range(100):
+        b.stream.redis("XADD", b.stream.name + ":dead", "*", "onceproxy-done",
+                       f"{number}-0", "onceproxy-source", "charges")
+    b.config["store"].update(redis=bench.redis.url)
+    b.serve()
+    b.wait_dead()
+    equal(["onceproxy-duplicate" in e for e in b.results()], [False, True])
+    equal(b.fate.done, ["k"])
+
+
+@test
+def what_is_replayed_ends_before_its_gateway_does(bench):
+    b = to_replay(bench)
+    wire = bench.wire(b.stream.redis)
+    b.config["brokers"]["queue"]["redis"] = wire.url
+    b.serve()
+    held = wire.hold(of=b"onceproxy-status")
+    b.replay(b.position)
+    assert held.arrived.wait(10), "it has no result"
+    b.gateway.signal(signal.SIGTERM)
+    b.gateway.wait_for_log("draining")
+    held.let_go()
+    b.gateway.stop()
+    equal(bench.redis("KEYS", "*:letter:*"), [])
+    equal(len(b.results()), 1)
+
+
 @test
 def an_unknown_message_waits_for_a_decision(bench):
     b = Bench(bench, {"hold": "1s", **QUICK})

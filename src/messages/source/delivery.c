@@ -243,7 +243,8 @@ bool
 delivery_is_ending(const struct machine *machine)
 {
 	return delivery_is_finishing(machine) ||
-	    machine->step == DELIVERY_CONFIRMED;
+	    machine->step == DELIVERY_CONFIRMED ||
+	    machine->step == DELIVERY_CLOSED;
 }
 
 /* --- a request is made, anew for each try --- */

@@ -124,7 +124,7 @@ void delivery_replay_new(struct source *source,
     const struct letter_name *name, enum letter_act act);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
-/* That, or its letter is being confirmed after it: it ends by itself. */
+/* That, or its letter is being confirmed or ended after it. */
 bool delivery_is_ending(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);
 /* That of what stands there; NULL: there is none. */

@@ -112,6 +112,9 @@ delivery_replay_begun(struct machine *machine)
 	d->letter = op->letter;
 	d->first_ms = d->letter.first_ms;
 	d->message = message_end_of_letter(d->arena, &d->letter);
+	/* By its first owner; a table takes the same result but once. */
+	d->message->may_be_put = d->letter.state == LETTER_BEGUN &&
+	    d->source->source->table == NULL;
 	machine_name(&d->machine, d->message->position);
 	r->shut = op->sealed_shut;
 	if (r->act == LETTER_ACKNOWLEDGE) {
@@ -240,7 +243,7 @@ delivery_replay_closed(struct machine *machine)
 		return delivery_rest(d, AGAIN_MS, DELIVERY_CLOSE);
 	if (op->op.verdict != VERDICT_DONE)
 		return DONE;
-	if (op->has_next)
+	if (op->has_next && !d->source->member.draining)
 		start(d->source, &op->letter.name, LETTER_REPLAY,
 		    &d->replay->owner);
 	return delivery_to(d, DELIVERY_END, MORE);

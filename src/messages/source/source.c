@@ -187,7 +187,8 @@ give_up(struct source *s, bool finishing_too)
 		if (finishing_too || !delivery_is_ending(m))
 			machine_end(m);
 	LIST_EACH(m, &s->replays.list, item)
-		machine_end(m);
+		if (finishing_too || !delivery_is_ending(m))
+			machine_end(m);
 	restore_free(&s->restore);
 }
 
@@ -359,8 +360,9 @@ source_is_drained(struct part_member *member)
 	bool late = loop_now_ms(s->worker->loop) >= s->drained_ms;
 	/* What the broker did not take is given back as well. */
 	give_up(s, late);
-	if (s->deliveries.count > 0 || late)
-		return s->deliveries.count == 0;
+	unsigned left = s->deliveries.count + s->replays.count;
+	if (left > 0 || late)
+		return left == 0;
 	/* Its broker is told what is finished, and Redis how far. */
 	return (s->reader == NULL || broker_reader_tell(s->reader)) &&
 	    floors_are_kept(&s->floors);

@@ -186,3 +186,8 @@ class Held:
         assert self.arrived.wait(PATIENCE), "nothing was held"
         self.line.far.sendall(self.line.held + ASK)
         assert self.line.asked.wait(PATIENCE), "Redis did not answer"
+
+    def let_go(self):
+        """It passes now, and so does what follows."""
+        held, self.line.held = self.line.held, None
+        self.line.far.sendall(held)
