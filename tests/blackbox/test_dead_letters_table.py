@@ -209,16 +209,36 @@ def where_the_row_of_the_first_was_deleted_it_is_a_letter_all_the_same(bench):
 
 @test
 def an_id_that_is_there_again_does_not_free_its_lane(bench):
-    """Its table counts from the start again."""
+    """Its table counts from the start again: the new row is not acknowledged,
+    for it cannot be a letter beside the other."""
     b = with_a_parked_lane(bench)
-    b.bad.clear()
     b.shop("INSERT INTO outbox VALUES (1, 'e', 'made', "
            "'{\"id\": 17}')")
     b.add(4)
-    eventually(lambda: b.unread() == [], "both are put away")
-    assert set(LANE) <= set(b.listed("dead") + b.listed("parked"))
-    assert ("4", "behind") in b.listed("parked")
-    equal(b.done, [])
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    equal((b.listed("dead") + b.listed("parked"), b.done), (list(LANE), []))
+    equal(b.unread(), ["1", "4"])
+    equal(b.act(1, "drop").status, 200)
+    b.wait_dead()
+    equal(b.done, [body(2), body(3), body(17), body(4)])
+
+
+@test
+def a_row_that_was_put_right_waits_for_its_letter(bench):
+    b = Bench(bench, order_by="none", key="position")
+    b.bad |= {body(1), body(17)}
+    b.add(1)
+    b.wait_dead(LANE[0])
+    b.shop("INSERT INTO outbox VALUES (1, 'e', 'made', "
+           "'{\"id\": 17}')")
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    b.gateway.stop()
+    b.start()
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    equal((b.unread(), b.copies()), (["1"], [LANE[0]]))
+    equal(b.act(1, "drop").status, 200)
+    b.wait_dead(("1", "mismatch"))
+    equal(b.copies(), [("1", "mismatch")])
 
 
 @test

@@ -107,6 +107,7 @@ struct delivery {
 	bool buried; /* it becomes a letter, or stays one … */
 	bool was_letter; /* … and it is one already, … */
 	bool sought;     /* … which was asked */
+	bool namesake; /* its position is that of the letter of another */
 	struct letter letter; /* that is written, or was found */
 	struct letter_op written;
 	struct broker_put put;

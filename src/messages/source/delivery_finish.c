@@ -91,6 +91,7 @@ delivery_finish_bury(struct machine *machine)
 		return delivery_to(d, DELIVERY_YIELD, MORE);
 	if (INVARIANT(room_for_dead) && lacks_room(d))
 		return delivery_to(d, DELIVERY_STAND, MORE);
+	d->namesake = false;
 	d->burying = true;
 	s->burying++;
 	message_end_letter(d, &d->letter);
@@ -109,13 +110,52 @@ delivery_finish_buried(struct machine *machine)
 	if (d->written.op.op.error != 0)
 		return not_written(d);
 	source_standing_end(d->source, STANDING_STORE);
+	/* One that was there before, and acknowledged, may be of another. */
 	if (d->written.op.verdict == VERDICT_DONE)
-		return delivery_to(d, DELIVERY_FINISH, MORE);
+		return delivery_to(d,
+		    d->written.letter.state == LETTER_WRITTEN
+			? DELIVERY_FINISH
+			: DELIVERY_SEEK,
+		    MORE);
 	/* Its lane is parked no more, or it is late: it goes its own way. */
 	d->buried = false;
 	d->detail = SPAN("");
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+/* As far as all of it is known. */
+static bool
+is_other(const struct broker_message *m, const struct letter_op *found)
+{
+	const struct letter *letter = &found->letter;
+	if (letter->state == LETTER_WRITTEN || found->sealed_shut ||
+	    letter->is_cut || m->too_large)
+		return false;
+	if (letter->has_payload != m->has_payload ||
+	    !span_eq(letter->payload, m->payload) ||
+	    !span_eq(letter->entity, m->entity) ||
+	    !span_eq(letter->type, m->type) ||
+	    letter->fields.count != m->fields.count)
+		return true;
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (!span_eq(letter->fields.list[i].name,
+			m->fields.list[i].name) ||
+		    !span_eq(letter->fields.list[i].value,
+			m->fields.list[i].value))
+			return true;
+	return false;
+}
+
+/* There is no second letter of its position: so it is not acknowledged. */
+static enum after
+stand_behind_other(struct delivery *d)
+{
+	d->namesake = true;
+	source_standing_begin(d->source, STANDING_DEAD_LETTERS,
+	    "The dead letter of another message has a message's position: "
+	    "replay or drop that.");
+	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
 /* It may be a letter already, which its broker had not acknowledged yet. */
@@ -142,9 +182,16 @@ delivery_finish_sought(struct machine *machine)
 	source_standing_end(d->source, STANDING_STORE);
 	d->sought = true;
 	d->was_letter = d->written.op.verdict == VERDICT_DONE;
+	if (d->was_letter && is_other(d->message, &d->written)) {
+		d->was_letter = false;
+		if (d->buried)
+			return stand_behind_other(d);
+	}
 	if (!d->was_letter)
 		return delivery_to(d, DELIVERY_TURN, MORE);
 	d->letter = d->written.letter;
+	if (d->buried)
+		return delivery_to(d, DELIVERY_FINISH, MORE);
 	d->buried = true;
 	enum message_outcome outcome = 0;
 	while (outcome < MESSAGE_COUNT_ &&

@@ -79,7 +79,8 @@ static bool
 meet_message(struct inquiry *inquiry, struct source *s)
 {
 	struct delivery *d = delivery_find(s, inquiry->position);
-	if (d == NULL)
+	/* The letter of its position is meant, which has to be done with. */
+	if (d == NULL || d->namesake)
 		return true;
 	inquiry->found = true;
 	inquiry->messages = delivery_view(d, inquiry);
