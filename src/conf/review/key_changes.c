@@ -81,12 +81,6 @@ is_same_scope(const json_t *old, const json_t *new)
 	return same;
 }
 
-static bool
-derives(const struct conf_idempotency *policy)
-{
-	return policy->derive_from_body || policy->derive_from.count > 0;
-}
-
 /*
  * Whether what has keys is another, or more than what had them.  A header that
  * is looked at now takes the place of keys that were derived.
@@ -97,13 +91,13 @@ differs(const struct conf_idempotency *before,
 {
 	json_t *old = shown(GROUP_IDEMPOTENCY, path, before);
 	json_t *new = shown(GROUP_IDEMPOTENCY, path, policy);
+	bool derives = before->derive_from_body || policy->derive_from_body ||
+	    before->derive_from.count > 0 || policy->derive_from.count > 0;
 	bool same;
 	if (!strcmp(path, "scope"))
 		same = is_same_scope(old, new);
 	else if (!strcmp(path, "header"))
-		same = has_all(new, old) &&
-		    (!(derives(before) || derives(policy)) ||
-			has_all(old, new));
+		same = has_all(new, old) && (!derives || has_all(old, new));
 	else if (!strcmp(path, "fingerprint.include") ||
 	    !strcmp(path, "fingerprint.ignore"))
 		same = has_all(new, old) && has_all(old, new);

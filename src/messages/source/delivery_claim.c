@@ -60,20 +60,15 @@ misses_record(const struct delivery *d)
 }
 
 /*
- * Redis has forgotten the attempt that was sent: the record is one of before,
- * for numbers of attempts only rise otherwise, whoever releases the key.
+ * It may be executed; a key that was released remembers its attempts.  Numbers
+ * of attempts only rise, whoever releases the key: where the record is of one
+ * before that was sent, Redis has forgotten that.
  */
-static bool
-is_of_before(const struct delivery *d)
-{
-	return misses_record(d) && d->c.claim_op.attempt < d->sent;
-}
-
-/* It may be executed; a key that was released remembers its attempts. */
 static enum after
 nothing_known(struct delivery *d)
 {
-	if (d->c.claim_op.attempt > 0 && !is_of_before(d)) {
+	bool of_before = misses_record(d) && d->c.claim_op.attempt < d->sent;
+	if (d->c.claim_op.attempt > 0 && !of_before) {
 		d->tried = d->there = true;
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	}
@@ -191,8 +186,8 @@ found_by_verdict(struct delivery *d)
 		d->busy = true;
 		return FOUND_AGAIN;
 	case VERDICT_UNKNOWN:
-		if (is_of_before(d))
-			return FOUND_FORGOTTEN;
+		if (misses_record(d) && op->attempt < d->sent)
+			return FOUND_FORGOTTEN; /* as in nothing_known() */
 		/* Somebody has to decide, or time has to pass. */
 		d->sent = d->c.attempt = op->attempt;
 		return d->c.policy->on_unknown == UNKNOWN_HOLD ||

@@ -60,22 +60,6 @@ lacks_room(const struct delivery *d)
 	return true;
 }
 
-/*
- * Where this gateway stood still meanwhile, another one may have its message,
- * and have executed it, as an operator has released its key.
- */
-static int64_t
-until_us(const struct delivery *d)
-{
-	struct source *s = d->source;
-	int64_t until_us =
-	    letter_until_us(d->known_us, d->message->bytes);
-	return source_standing_has_one_reader(s) &&
-		s->leadership.until_us < until_us
-	    ? s->leadership.until_us
-	    : until_us;
-}
-
 enum after
 delivery_finish_bury(struct machine *machine)
 {
@@ -95,9 +79,18 @@ delivery_finish_bury(struct machine *machine)
 	d->burying = true;
 	s->burying++;
 	message_end_letter(d, &d->letter);
+	/*
+	 * Where this gateway stands still, another one may have its message,
+	 * and have executed it, as an operator has released its key.
+	 */
+	int64_t until_us =
+	    letter_until_us(d->known_us, d->message->bytes);
+	if (source_standing_has_one_reader(s) &&
+	    s->leadership.until_us < until_us)
+		until_us = s->leadership.until_us;
 	letter_put(&s->letters, &d->written, &d->letter,
 	    d->reason == MESSAGE_BEHIND ? LETTER_BEHIND : LETTER_FIRST,
-	    until_us(d));
+	    until_us);
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
 }
 
