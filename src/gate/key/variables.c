@@ -62,18 +62,10 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	return false;
 }
 
-/* How many bytes are a slash there, also for who decodes it first; 0: none. */
-static size_t
-slash_at(struct span text, size_t at)
-{
-	struct span rest = span_from(text, at);
-	if (span_starts(rest, SPAN("/")))
-		return 1;
-	return span_starts(rest, SPAN("%2F")) || span_starts(rest, SPAN("%5C"))
-	    ? 3 : 0;
-}
-
-/* Two values, or a value and its neighbours, may come to dots, too. */
+/*
+ * Two values, or a value and its neighbours, may come to dots, too; and so they
+ * may for who decodes slashes first.
+ */
 static bool
 has_dots_segment(struct span text)
 {
@@ -81,12 +73,14 @@ has_dots_segment(struct span text)
 	size_t from = 0;
 	(void)span_next(&text, '?', &path);
 	for (size_t at = 0; at < path.len; at++) {
-		size_t slash = slash_at(path, at);
-		if (slash == 0)
+		struct span rest = span_from(path, at);
+		bool encoded = span_starts(rest, SPAN("%2F")) ||
+		    span_starts(rest, SPAN("%5C"));
+		if (!encoded && path.ptr[at] != '/')
 			continue;
 		if (span_is_dots(span_of(path.ptr + from, at - from)))
 			return true;
-		from = at + slash;
+		from = at + (encoded ? 3 : 1);
 	}
 	return span_is_dots(span_from(path, from));
 }
