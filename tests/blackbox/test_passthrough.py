@@ -52,14 +52,14 @@ def the_first_route_that_matches_serves(bench):
 
 @each([(target, target) for target in (
     "/v1//charges", "//v1/charges", "/v1/./charges", "/v1/x/../charges",
-    "/%76%31/charges", "/v1/%2e/charges",
+    "/../v1/charges", "/%76%31/charges", "/v1/%2e/charges",
     "/v1/x/%2E%2e/charges", "/v1/charges//", "/v1/charges/.",
     "/v1/charges/x/..", "http://other/v1/charges", "/v1/%63harges",
     "/%76%31/%63%68%61%72%67%65%73", "/v1/charge%73", "/v1/charges/",
-    "/v1/charges///", "/./v1/./charges/./",
+    "/v1/charges///", "/./v1/./charges/./", "/../../v1/charges",
     "/v1/charges/%2e", "/v1/charges/%2E/", "/v1/charges/x/%2e%2E",
     "/v1/x/.%2e/charges", "/v1/x/%2e./charges", "///v1///charges///",
-    "/v1/x/..//charges", "/v1/charges?", "/v1/charges??",
+    "//..//v1/charges", "/v1/x/..//charges", "/v1/charges?", "/v1/charges??",
     "/v1/charges?/../x", "/v1/charges/?x=1", "/v1/charges?%00\\",
     "HTTP://other/v1/charges", "https://other:8443/v1/charges",
     "http://other//v1/charges", "http://[::1]:80/v1/./charges",
@@ -95,29 +95,6 @@ def a_path_with_no_one_reading_is_refused_and_goes_nowhere(bench):
     equal(served, [])
     equal(upstream.count(), 0)
     equal(gateway.ask("k").status, 201)
-
-
-# Above the root, in one reading at least.
-CLIMBING = [
-    "/../base/v1/charges", "/x/../../base/v1/charges",
-    "/%2e%2e/base/v1/charges", "/.%2E/v1/charges", "//..//v1/charges",
-    "/..%2Fbase/v1/charges", "/x%2F..%2F../base/v1/charges",
-    "/x%2Fy/..%2F..%2F..%2Fbase/v1/charges", "/../x", "/..",
-    "http://other/../base/v1/charges", "/v1/../../base/v1/charges?x"]
-
-
-@each([("a base path", "/base"), ("none", "")])
-def a_path_that_climbs_goes_nowhere(bench, base):
-    """Behind a base path it would be another path than its route's."""
-    upstream = bench.upstream()
-    gateway = bench.gateway(upstream.url + base)
-    served = [(target, got.status) for target in CLIMBING
-              for got in [gateway.ask("k", target=target)]
-              if (got.status, got.problem) != (400, "bad-request")]
-    equal(served, [])
-    equal(upstream.count(), 0)
-    equal(gateway.ask("k", target="/x/../v1/charges").status, 201)
-    equal(upstream.requests[0].target, base + "/x/../v1/charges")
 
 
 # Of two readings, one of which is /v1/charges: "%2F" is a slash, or none.

@@ -141,12 +141,11 @@ drop_last(const char *path, size_t *len, bool coded, bool raw)
 {
 	size_t at = *len;
 
-	while (at > 0 && !is_slash(path[at - 1], coded))
+	if (at == 0)
+		return true; /* above the root is the root */
+	while (!is_slash(path[at - 1], coded))
 		at--;
-	/*
-	 * Nothing: above the root, or out of an upstream's base path?  Or an
-	 * empty segment: dropped, or not there at all?
-	 */
+	/* An empty segment: dropped, or not there at all? */
 	if (at == *len)
 		return false;
 	/* "a%2Fb": one segment, or two? */

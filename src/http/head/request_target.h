@@ -41,9 +41,7 @@ struct request_target {
  * whose ".." servers disagree is refused too, as it has no one spelling:
  * "/a//../b" is "/a/b" to those who resolve dot segments before doubled
  * slashes, "/b" to others, and "/a%2Fb/../c" depends on whether "%2F" is a
- * slash.  So is one that climbs above the root: behind a base path, which goes
- * in front of it, that is another path.  The query is no business of ours
- * beyond its bytes.
+ * slash.  The query is no business of ours beyond its bytes.
  */
 MUST_USE bool request_target_parse(
     struct arena *arena, struct span text, struct request_target *ret_target);

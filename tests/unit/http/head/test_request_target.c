@@ -49,15 +49,21 @@ a_path_has_one_spelling(void **state)
 		{"//a", "/a"},
 		/* dot segments */
 		{"/.", "/"},
+		{"/..", "/"},
+		{"/../../..", "/"},
 		{"/a/.", "/a"},
 		{"/a/./b", "/a/b"},
 		{"/./a", "/a"},
 		{"/a/..", "/"},
 		{"/a/../b", "/b"},
 		{"/a/b/../../c", "/c"},
+		{"/a/b/../../../../c", "/c"},
+		{"/../a", "/a"},
 		{"/a/./../b", "/b"},
 		{"/a/.//b", "/a/b"},
 		{"/a/..//b", "/b"},
+		{"//../b", "/b"},
+		{"///.././a", "/a"},
 		/* not dot segments */
 		{"/...", "/..."},
 		{"/.a", "/.a"},
@@ -213,15 +219,6 @@ paths_with_two_meanings_are_refused(void **state)
 		"/a%2Fb/c/../../d",
 		"/a%2fb/..",
 		"/a/%2F../b",
-		/* they climb above the root, which a base path is not */
-		"/..",
-		"/../a",
-		"/%2e%2E/a",
-		"/a/b/../../../c",
-		"/a%2Fb/..%2F..%2F../c",
-		"/a%2F../../c",
-		"//../b",
-		"///.././a",
 	};
 
 	(void)state;
@@ -324,12 +321,12 @@ a_spelling_spelled_again_is_the_same(void **state)
 static void
 long_paths_take_little_time(void **state)
 {
-	enum { BYTES = 60000, DOWN = BYTES / 5 * 2 };
+	enum { BYTES = 60000 };
 	char *text = mem_zero(BYTES);
 
 	(void)state;
 	for (size_t i = 0; i < BYTES; i++)
-		text[i] = i < DOWN ? "/a"[i % 2] : "/.."[i % 3];
+		text[i] = i < BYTES / 2 ? '/' : "/.."[i % 3];
 	for (int round = 0; round < 100; round++) {
 		char *spelling = spelling_of(span_of(text, BYTES));
 		assert_string_equal(spelling, "/");
