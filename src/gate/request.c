@@ -252,6 +252,13 @@ request_route(struct machine *machine)
 	}
 	if (r->c.route->kind != ROUTE_UPSTREAM)
 		return request_to(r, REQUEST_FIND, MORE);
+	const struct conf_upstream *upstream = r->c.route->upstream;
+	bool has_base = false;
+	for (size_t i = 0; i < upstream->n_targets; i++)
+		has_base |= upstream->targets[i].base_path[0] != '\0';
+	if (has_base && r->c.head.target.climbs && INVARIANT(base_kept))
+		return refuse_malformed(r, "The path climbs above the root, "
+		    "and out of what its upstream's paths begin with.");
 	return request_to(r, r->c.policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
 

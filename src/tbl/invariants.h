@@ -241,6 +241,8 @@ INVARIANT_NAME(coded_slash, "a path could be read in two ways, as /a%2Fb/..")
 INVARIANT_NAME(one_reading,
     "a path could slip past its route as /static/..%2Fv1/charges")
 INVARIANT_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
+INVARIANT_NAME(base_kept,
+    "a path could slip past its route, and out of its upstream's base path")
 INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
 
 /* --- a message: source/ --- */

@@ -656,4 +656,21 @@ def upstreams_on_several_targets_take_turns(bench):
     equal([u.count() for u in both], [5, 5])
 
 
+@test
+def a_path_that_climbs_does_not_leave_its_upstreams_base_path(bench):
+    """Above the root, in one reading at least."""
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream.url + "/base")
+    for target in ("/../base/v1/charges", "/x/../../base/v1/charges",
+                   "/%2e%2e/base/v1/charges", "/.%2E/v1/charges",
+                   "//..//v1/charges", "/..%2Fbase/v1/charges",
+                   "/x%2Fy/..%2F..%2F..%2Fbase/v1/charges", "/../x", "/..",
+                   "http://other/../base/v1/charges"):
+        got = gateway.ask("k", target=target)
+        equal((got.status, got.problem), (400, "bad-request"), target)
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k", target="/x/../v1/charges").status, 201)
+    equal(upstream.requests[0].target, "/base/x/../v1/charges")
+
+
 tap.main()

@@ -17,7 +17,7 @@ EXAMPLES = Examples("onceproxy.json.5")
 
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
-    "admin-all", "admin-clients", "admin-open", "asking-joined",
+    "admin-all", "admin-clients", "admin-open", "asked-path", "asking-joined",
     "asking-joined-header", "asking-keyless", "asking-namespace",
     "asking-number", "asking-tenant", "asking-token", "asking-token-named",
     "asking-tokens",

@@ -190,8 +190,7 @@ MUTANTS = {
                     "r.fingerprint ~= fingerprint")]},
         [(DAMAGED, BEFORE + "an answer")]),
     "what is known of what was damaged takes its place": (
-        {name: [("(was_damaged(r) or (r.state == 'R'",
-                 "(false or (r.state == 'R'")]
+        {name: [("if not r or was_damaged(r) then", "if not r then")]
          for name in ("complete", "mark_unknown")},
         [(DAMAGED, BEFORE + "an answer"), (DAMAGED, BEFORE + "a doubt")]),
 
@@ -262,7 +261,7 @@ MUTANTS = {
     "a claim is kept": (
         {"claim": [("move(r, 'P', alive_ms, longest)",
                     "move(r, 'P', 60000, longest)")],
-         "claims": [("'PXAT', ends)", "'PX', 60000)")]},
+         "claims": [("'PXAT',\n\t\t    ends)", "'PX', 60000)")]},
         [(LEASE, "a record in flight outlives the longer retention")]),
     "a dead letter is kept": (
         {"claim": [("move(r, 'F', unknown_ms, longest)",
@@ -285,7 +284,7 @@ MUTANTS = {
         [(STORE, "an outcome makes its record again: by script"),
          (STORE, "an outcome makes its record again: by function")]),
     "who came later and executed nothing is not in the way": (
-        {"complete": [(" or forgotten(r, owner, attempt) then", " then")]},
+        {"complete": [(" or forgotten(r, owner, attempt, 5) then", " then")]},
         [(FIRST, "a claim that redis forgot is not replaced")]),
     "what is made again knows its version": (
         {"complete": [("\t\tentity_note(r, first + 4, ARGV[first + 7])\n",
@@ -313,8 +312,8 @@ MUTANTS = {
     "a lease is in the list": (
         {"claim": [("\t\tindex(KEYS[2], KEYS[1], r.lease_until, longest)\n",
                     NOTHING)],
-         "claims": [("try('ZADD', leases, 'CH', anchor, ANCHOR,\n"
-                     "\t\t\t    lease_until, sub(key, -32))", "1")]},
+         "claims": [("try('ZADD', leases, 'CH', anchor,\n"
+                     "\t\t    ANCHOR, lease_until, sub(key, -32))", "1")]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
         {"due": [("'-inf', now,", "'-inf', '+inf',")],

@@ -157,11 +157,12 @@ drop_last(const char *path, size_t *len, bool coded, bool raw)
 
 /*
  * Resolves dot segments in place; what is left is a row of pieces, a slash
- * and a segment each, empty ones included but for those at the front.
- * False where servers read a ".." in different ways.
+ * and a segment each, empty ones included but for those at the front.  Sets
+ * *climbs where one is above the root.  False where servers read a ".." in
+ * different ways.
  */
 static bool
-resolve_dots(char *path, size_t *ret_len, bool coded)
+resolve_dots(char *path, size_t *ret_len, bool coded, bool *climbs)
 {
 	size_t len = *ret_len;
 	size_t out = 0;
@@ -174,6 +175,7 @@ resolve_dots(char *path, size_t *ret_len, bool coded)
 		if (span_eq(segment, SPAN("..")) && INVARIANT(dots_resolved)) {
 			bool raw = path[at] == '/' &&
 			    (end == len || path[end] == '/');
+			*climbs |= out == 0;
 			if (!drop_last(path, &out, coded, raw))
 				return false;
 		} else if (out == 0 && segment.len == 0) {
@@ -205,9 +207,9 @@ join_slashes(char *path, size_t len, bool coded)
 
 /* What a decoded path is to those who take a coded slash for a slash. */
 static bool
-finish_path(char *path, size_t len, struct span *ret_path)
+finish_path(char *path, size_t len, bool *climbs, struct span *ret_path)
 {
-	if (!resolve_dots(path, &len, true))
+	if (!resolve_dots(path, &len, true, climbs))
 		return false;
 	*ret_path = join_slashes(path, len, true);
 	return true;
@@ -257,19 +259,20 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	char *other = memchr(out, CODED_SLASH, len)
 	    ? copied(arena, out, len, false)
 	    : NULL;
-	if (!finish_path(out, len, &target->spelling))
+	if (!finish_path(out, len, &target->climbs, &target->spelling))
 		return false;
 	if (other == NULL)
 		return true;
 	/* To those who do not take a coded slash for a slash. */
-	if (!resolve_dots(other, &len, false))
+	if (!resolve_dots(other, &len, false, &target->climbs))
 		return false;
 	char *left = copied(arena, other, len, true);
 	char *again = copied(arena, other, len, true);
 	target->others[0] = join_slashes(other, len, false);
 	target->others[1] = join_slashes(left, len, false);
 	target->n_others = REQUEST_TARGET_OTHERS;
-	return finish_path(again, len, &target->others[2]);
+	return finish_path(
+	    again, len, &target->climbs, &target->others[2]);
 }
 
 /* --- all of it --- */

@@ -31,6 +31,7 @@ struct request_target {
 	/* What the path is to other servers; none where it has no "%2F". */
 	struct span others[REQUEST_TARGET_OTHERS];
 	size_t n_others;
+	bool climbs; /* above the root, in one reading at least */
 };
 
 /*

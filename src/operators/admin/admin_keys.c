@@ -531,8 +531,9 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 {
 	bool happened = a->act == ACT_COMPLETE && a->outcome.status >= 200 &&
 	    a->outcome.status < 300;
-	bool asks = route != NULL ? conf_has_witness(route)
-				  : may_have_witness(a);
+	bool asks = route != NULL
+	    ? route->idempotency->on_unknown == UNKNOWN_WITNESS
+	    : may_have_witness(a);
 	return asks && a->act != ACT_DELETE && !happened && !a->revoked &&
 	    INVARIANT(operator_revokes);
 }

@@ -315,7 +315,8 @@ a_letter_is_put_once(void **state)
 	puts_it(bench, "1-0", 7, false, true);
 	for (unsigned behind = 0; behind < 2; behind++) {
 		ready(bench);
-		letter_put(&here, &op, &again, behind, INT64_MAX);
+		letter_put(&here, &op, &again, behind,
+		    letter_until_us(clock_us(), 0));
 		assert_int_equal(verdict(bench), VERDICT_DONE);
 		assert_int_equal(op.letter.state, LETTER_CONFIRMED);
 		assert_false(op.letter.parked);
@@ -355,7 +356,8 @@ others_hear_of_a_lane_that_is_made_and_freed(void **state)
 	bench_until(bench, here_has_no_lane);
 	const struct letter late = letter("2-0", 7);
 	ready(bench);
-	letter_put(&here, &op, &late, true, INT64_MAX);
+	letter_put(&here, &op, &late, true,
+	    letter_until_us(clock_us(), 0));
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	nothing_is_left(bench);
 }
