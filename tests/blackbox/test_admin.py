@@ -704,7 +704,7 @@ def who_has_looked(bench, gateway, key_id):
                        {"ONCE_FAULT": "admin:SHOWN"}, program=program)
     said = bench.background(Admin(slow).post, f"/keys/{key_id}/release")
     slow.wait_for_log("fault_point")
-    slow.freeze()  # it is about to stop by itself
+    slow.wait_stopped()
     return slow, said
 
 

@@ -89,6 +89,10 @@ class Process(Watched):
     def freeze(self):
         """SIGSTOP; when this returns, none of its threads runs any more."""
         self.signal(signal.SIGSTOP)
+        self.wait_stopped()
+
+    def wait_stopped(self):
+        """The same of one that stops by itself."""
         eventually(lambda: self._all_are("T"), f"{self.argv[0]} is frozen")
 
     def wait_for_rest(self):
