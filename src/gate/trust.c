@@ -26,8 +26,9 @@ struct trust {
 	char *name;
 	struct shared_watch watch;
 	bool asked; /* the worker's generation has it */
+	bool left;  /* a generation had none, which Redis is told first */
 	bool needs_catalogue; /* enforced_by is configured */
-	char which[DIGEST_HEX + 1]; /* as it is configured; "": none is */
+	char which[DIGEST_HEX + 1]; /* the witness, as it is configured */
 
 	/* What the catalogue says. */
 	bool read;
@@ -112,7 +113,7 @@ ask(struct shared_watch *watch)
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
 	const char *act = "look";
-	const char *what = t->which;
+	const char *what = t->left ? "" : t->which;
 	const char *more = !t->read ? "" : is_enforced(t) ? "1" : "0";
 	char proof[24];
 	if (t->end[0] != '\0') {
@@ -145,6 +146,14 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	 */
 	if (ended)
 		t->end[0] = '\0'; /* of whichever witness that stands there */
+	if (t->end[0] == '\0' && t->left &&
+	    call_reply_text(reply, 5).len == 0) {
+		t->left = false;
+		if (!t->asked) {
+			shared_watch_stop(watch);
+			return;
+		}
+	}
 	if (t->end[0] != '\0' ||
 	    !span_eq(call_reply_text(reply, 5), span_str(t->which))) {
 		t->known = false;
@@ -163,8 +172,6 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	t->since_ms = shared_number(reply, 2);
 	t->enforced_ms = shared_number(reply, 3);
 	show(t, call_reply_text(reply, 4), shared_number(reply, 1));
-	if (!t->asked)
-		shared_watch_stop(watch);
 }
 
 /* Redis is asked, or told, at once. */
@@ -360,16 +367,17 @@ watch_redis(const struct trusts *trusts, struct trust *t)
 }
 
 /*
- * The route has no witness any more, which Redis is told once: should it have
- * the same again, that knows nothing of what was sent meanwhile or was under
- * way.
+ * The route has no witness any more, which Redis is told once, and before
+ * anything else: should the route have the same again, that knows nothing of
+ * what was sent meanwhile, or was under way.
  */
 static void
 leave_witness(const struct trusts *trusts, struct trust *t)
 {
-	if (t->asked || t->which[0] == '\0')
+	if (t->asked || (t->which[0] == '\0' && !t->left))
 		return;
 	t->which[0] = '\0';
+	t->left = true;
 	t->known = t->read = false;
 	t->proven_ms = 0;
 	watch_redis(trusts, t);
