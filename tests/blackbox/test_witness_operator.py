@@ -155,6 +155,16 @@ def what_is_of_a_route_that_cannot_be_found_is_not_set_free(bench, change):
 
 
 @test
+def a_route_whose_name_is_damaged_in_redis_ends_nothing(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    record, = [key for key in bench.redis.keys()
+               if key.endswith(b":r:" + key_id.encode())]
+    bench.redis("SETRANGE", record, 100, b"\xff")
+    desk.refused(key_id, "release", {}, "route, ?, is not in the")
+
+
+@test
 def a_route_that_observes_on_the_same_path_has_no_records(bench):
     """Without names of their own both are called by their path."""
     desk = Desk(bench)

@@ -5,6 +5,7 @@
 #include "base/loop/log.h"
 #include "base/percent.h"
 #include "base/test_build.h"
+#include "base/utf8.h"
 #include "gate/worker.h"
 #include "http/head/proxy_headers.h"
 #include "operators/admin/admin_answer.h"
@@ -541,6 +542,10 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 static enum after
 revoke(struct admin_request *a, const struct conf_route *route)
 {
+	/* Who has changed it in Redis may have left no UTF-8. */
+	struct span name = a->look.record.from.route;
+	if (!utf8_is_valid(name))
+		name = SPAN("?");
 	if (route == NULL)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
@@ -549,7 +554,7 @@ revoke(struct admin_request *a, const struct conf_route *route)
 			"may have cannot be told that it must not happen any "
 			"more: give the route its name back, or put it back as "
 			"it was. Nothing was changed.",
-			SPAN_FMT(a->look.record.from.route)));
+			SPAN_FMT(name)));
 	return a->look.record.attempt > 0
 	    ? admin_witness_revoke(a, route)
 	    : broken(a); /* nobody was ever asked for that one */
