@@ -9,7 +9,7 @@ from once import http, tap
 from once.gateway import is_without
 from once.kafka_mock import DISCONNECT
 from once.kafka_reader import LONG_S, MockReader, wait_partitions
-from once.tap import each, equal
+from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
@@ -17,7 +17,7 @@ from once.wait import eventually
 (UNKNOWN_TOPIC, NO_LEADER, NOT_LEADER, TIMED_OUT, LOADING, NO_COORDINATOR,
  NOT_COORDINATOR, OLD_GENERATION, UNKNOWN_MEMBER, REBALANCING) = (
      3, 5, 6, 7, 14, 15, 16, 22, 25, 27)
-TOO_LARGE, FENCED = 10, 90
+TOO_LARGE, NO_RIGHT, FENCED = 10, 29, 90
 # Or librdkafka waits for half a second after each.
 QUICK = {"fetch.error.backoff.ms": "20", "retry.backoff.ms": "20",
          "fetch.wait.max.ms": "20"}
@@ -74,6 +74,32 @@ def a_dead_letter_that_is_not_taken_is_put_again(bench, name, errors):
     found = Counter(d.header("onceproxy-key-id")
                     for d in r.kafka.consume(r.topic.dead))
     equal(len(found), 10)
+
+
+@test
+def a_missing_right_keeps_its_name_while_offsets_are_on_their_way(bench):
+    """librdkafka fails the offsets then, too: "Erroneous state"."""
+    r = MockReader(bench, reply=answer(422), settings=QUICK)
+    gateway = r.reading()
+
+    def dead(count):
+        gateway.wait_until(
+            lambda: len(gateway.find_log("message", outcome="refused")) ==
+            count, "so many are dead letters", LONG_S)
+
+    keys = r.add(1)
+    dead(1)
+    # The offsets are asked for behind the partition, and answered behind it.
+    r.kafka.fail_at(1, "AddPartitionsToTxn", (NO_RIGHT, 100))
+    r.kafka.fail_at(1, "AddOffsetsToTxn", (LOADING, 0), (0, 200))
+    keys += r.add(1, "later")
+    dead(2)
+    r.each_once(keys)
+    stood = gateway.find_log("source_stands")
+    equal([line["reason"] for line in stood], ["dead-letters"])
+    assert f'no right to write to the topic "{r.topic.dead}": Write' in \
+        stood[0]["error"], stood
+    equal(gateway.find_log("source_broker_down"), [])
 
 
 def transactions(gateway):

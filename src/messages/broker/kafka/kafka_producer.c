@@ -304,13 +304,16 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	}
 	rd_kafka_poll(p->client, 0);
 	if (result == CALL_DONE)
-		return insist(p, b, PATIENCE_MS, NULL);
+		result = insist(p, b, PATIENCE_MS, NULL);
 	/*
-	 * Where it had failed when something more was to go into it, those were
-	 * all the words: whatever is called next says why.
+	 * Where it has failed when something more is to go into it, or while
+	 * offsets are on their way there, those are all the words: whatever is
+	 * called next says why.
 	 */
-	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL)
+	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL) {
+		b->words[0] = '\0';
 		(void)insist(p, b, 0, NULL);
+	}
 	return result;
 }
 
