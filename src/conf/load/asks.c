@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/digest.h"
 #include "base/digits.h"
@@ -151,6 +153,49 @@ check_namespace(const struct asker *a)
 	}
 }
 
+static bool
+ask_the_same(const struct conf_route *a, const struct conf_route *b)
+{
+	const struct conf_reconcile *first = &a->idempotency->reconcile;
+	const struct conf_reconcile *second = &b->idempotency->reconcile;
+	bool same = a->upstream == b->upstream &&
+	    first->n_headers == second->n_headers &&
+	    first->path.text != NULL && second->path.text != NULL &&
+	    !strcmp(first->path.text, second->path.text);
+	for (size_t i = 0; same && i < first->n_headers; i++) {
+		const struct conf_header *x = &first->headers[i];
+		const struct conf_header *y = &second->headers[i];
+		same = !strcasecmp(x->name, y->name) &&
+		    (x->value.text == NULL || y->value.text == NULL ||
+			!strcmp(x->value.text, y->value.text));
+	}
+	return same;
+}
+
+/*
+ * A key of two namespaces is two payments, and the API would be asked for one:
+ * a refund was made, as the charge of that number is found.
+ */
+static void
+check_shared(const struct asker *a)
+{
+	const struct conf *conf = a->l->conf;
+	for (size_t i = 0; i < a->route->index; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		if (other->idempotency == NULL ||
+		    !ask_the_same(other, a->route) ||
+		    !strcmp(other->idempotency->namespace.text,
+			a->route->idempotency->namespace.text))
+			continue;
+		COMPLAIN(a, "/routes/%zu has another \"namespace\" and asks "
+		    "the same: the answer could be of its payment with that "
+		    "key; let \"path\" say which is meant, or say "
+		    "\"keys_unique\": true, if no two of them have the same "
+		    "key there", i);
+		return;
+	}
+}
+
 static void
 check_question(const struct asker *a)
 {
@@ -166,8 +211,10 @@ check_question(const struct asker *a)
 		return;
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
-	if (!asked->keys_unique)
+	if (!asked->keys_unique) {
 		check_namespace(a);
+		check_shared(a);
+	}
 	if (!parted)
 		COMPLAIN(a, "one tenant's key could be read as another's: two "
 		    "variables of \"path\" must have one of / ? & = between "
