@@ -353,7 +353,7 @@ make_request(struct delivery *d)
 	    detail.len > 0 ? arena_dup(d->arena, detail) : SPAN("");
 	/* The route does take the source's own token. */
 	if (d->source->token_refused && verdict == SHAPE_GOOD &&
-	    shape_has_own_scope(conf, c)) {
+	    shape_own_scope(conf, c) > 0) {
 		d->source->token_refused = false;
 		if (d->source->api_standing != STANDING_TOKEN)
 			source_standing_end(d->source, STANDING_TOKEN);

@@ -78,34 +78,37 @@ message_text_fill(struct arena *arena, const struct template *t,
 
 /* --- CloudEvents --- */
 
-/* "ce-NAME" of HTTP, "ce_NAME" of Kafka, "cloudEvents:NAME" of AMQP. */
-static struct span
-attribute(const struct broker_message *m, struct span name, struct span other)
-{
-	const struct field *field = message_text_field(m, name);
-	return field != NULL && field->value.len > 0 ? field->value : other;
-}
-
 void
 message_text_cloudevent(const struct conf_source *source,
     const struct broker_message *m, struct arena *arena,
-    struct cloudevent *ret_event)
+    struct fields *fields)
 {
 	const char *place =
 	    source->stream != NULL ? source->stream : source->table;
 	struct span where = arena_printf(arena, "/onceproxy/%s/%.*s",
 	    source->broker->name,
 	    SPAN_FMT(m->part.ptr != NULL ? m->part : span_str(place)));
-	struct span type =
-	    m->type.ptr != NULL && m->type.len > 0 ? m->type : where;
-	struct span made =
-	    m->time_ms >= 0 ? message_text_time(arena, m->time_ms) : SPAN("");
-	*ret_event = (struct cloudevent){
-	    .id = attribute(m, SPAN("ce-id"), m->position),
-	    .source = attribute(m, SPAN("ce-source"), where),
-	    .type = attribute(m, SPAN("ce-type"), type),
-	    .time = attribute(m, SPAN("ce-time"), made),
+	const struct field made[] = {
+	    {SPAN("ce-id"), m->position},
+	    {SPAN("ce-source"), where},
+	    {SPAN("ce-type"),
+		m->type.ptr != NULL && m->type.len > 0 ? m->type : where},
+	    {SPAN("ce-time"), m->time_ms >= 0
+		    ? message_text_time(arena, m->time_ms)
+		    : SPAN("")},
 	};
+	fields->list[fields->count++] =
+	    (struct field){SPAN("ce-specversion"), SPAN("1.0")};
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+		/* Of HTTP; "ce_NAME" of Kafka, "cloudEvents:NAME" of AMQP. */
+		const struct field *own = message_text_field(m, made[i].name);
+		struct span value = own != NULL && own->value.len > 0
+		    ? own->value
+		    : made[i].value;
+		if (value.len > 0)
+			fields->list[fields->count++] = (struct field){
+			    made[i].name, message_text_encode(arena, value)};
+	}
 }
 
 /* All that can be seen stays, but for the quote and the "%". */

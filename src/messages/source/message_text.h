@@ -29,17 +29,13 @@ MUST_USE bool message_text_fill(struct arena *arena,
     const struct template *template, variables_value *value, void *arg,
     struct span *ret_text);
 
-/* The attributes of a message's event; an empty time is not known. */
-struct cloudevent {
-	struct span id;
-	struct span source;
-	struct span type;
-	struct span time;
-};
-/* The message's own where it has them, else made of where it stands. */
+/*
+ * Adds the attributes of a message's event, five fields at most: its own where
+ * it has them, else made of where it stands, without a time that is not known.
+ */
 void message_text_cloudevent(const struct conf_source *source,
     const struct broker_message *message, struct arena *arena,
-    struct cloudevent *ret_event);
+    struct fields *fields);
 /*
  * Percent-encodes what a header field of an event may not have: blanks, quotes,
  * "%", and all outside U+0021 to U+007E (HTTP binding, section 3.1.3.2).

@@ -44,30 +44,6 @@ value_in_message(
 	    !ascii_has_controls(*ret_value);
 }
 
-static void
-add_field(struct fields *fields, struct span name, struct span value)
-{
-	fields->list[fields->count++] = (struct field){name, value};
-}
-
-static void
-add_cloudevent(struct shape *s, struct fields *fields)
-{
-	struct arena *arena = s->c->arena;
-	struct cloudevent event;
-	message_text_cloudevent(s->source, s->message, arena, &event);
-	add_field(fields, SPAN("ce-specversion"), SPAN("1.0"));
-	add_field(fields, SPAN("ce-id"),
-	    message_text_encode(arena, event.id));
-	add_field(fields, SPAN("ce-source"),
-	    message_text_encode(arena, event.source));
-	add_field(fields, SPAN("ce-type"),
-	    message_text_encode(arena, event.type));
-	if (event.time.len > 0)
-		add_field(fields, SPAN("ce-time"),
-		    message_text_encode(arena, event.time));
-}
-
 /* All fields but the key's, with room for that. */
 static enum shape_verdict
 make_fields(struct shape *s, struct fields *ret_fields)
@@ -89,7 +65,8 @@ make_fields(struct shape *s, struct fields *ret_fields)
 				"%s has a variable without a usable value",
 				h->name));
 		typed |= span_ieq(span_str(h->name), SPAN("Content-Type"));
-		add_field(&fields, span_str(h->name), value);
+		fields.list[fields.count++] =
+		    (struct field){span_str(h->name), value};
 	}
 	const struct field *own =
 	    message_text_field(s->message, SPAN("content-type"));
@@ -97,23 +74,43 @@ make_fields(struct shape *s, struct fields *ret_fields)
 	    ? span_str(source->request.content_type)
 	    : own != NULL ? own->value : SPAN("");
 	if (!typed)
-		add_field(&fields, SPAN("Content-Type"),
-		    type.len > 0 ? type : SPAN("application/json"));
+		fields.list[fields.count++] = (struct field){
+		    SPAN("Content-Type"),
+		    type.len > 0 ? type : SPAN("application/json")};
 	if (source->request.cloudevents)
-		add_cloudevent(s, &fields);
+		message_text_cloudevent(
+		    source, s->message, s->c->arena, &fields);
 	*ret_fields = fields;
 	return SHAPE_GOOD;
 }
 
-/* --- its key: what it is made of --- */
+/* --- its key --- */
 
-/* Where it stands, in words that no other message of any broker has. */
+/*
+ * Where no field has it.  An event is its source and id (CloudEvents 1.0,
+ * section 3.1.1), each with its length, so that no two pairs blur; else it is
+ * its webhook-id; or where it stands, in words that no other message of any
+ * broker has.
+ */
 static struct span
-position_key(const struct conf_source *source,
-    const struct broker_message *m, struct arena *arena)
+own_key(const struct conf_source *source, const struct broker_message *m,
+    struct arena *arena)
 {
+	const struct field *from = message_text_field(m, SPAN("ce-source"));
+	const struct field *id = message_text_field(m, SPAN("ce-id"));
+	const struct field *hook = message_text_field(m, SPAN("webhook-id"));
 	const char *place =
 	    source->stream != NULL ? source->stream : source->table;
+	bool named = source->key != SOURCE_KEY_POSITION;
+	if (named && from != NULL && id != NULL && from->value.len > 0 &&
+	    id->value.len > 0)
+		return arena_printf(arena, "%zu:%.*s/%zu:%.*s",
+		    from->value.len,
+		    SPAN_FMT(message_text_encode(arena, from->value)),
+		    id->value.len,
+		    SPAN_FMT(message_text_encode(arena, id->value)));
+	if (named && hook != NULL && hook->value.len > 0)
+		return hook->value;
 	/* Kafka's has its topic in it. */
 	if (m->part.ptr != NULL)
 		return arena_printf(arena, "%s/%.*s", source->broker->name,
@@ -121,25 +118,6 @@ position_key(const struct conf_source *source,
 	return arena_printf(arena, "%s/%.*s/%.*s", source->broker->name,
 	    SPAN_FMT(message_text_encode(arena, span_str(place))),
 	    SPAN_FMT(message_text_encode(arena, m->position)));
-}
-
-/*
- * An event is its source and id (CloudEvents 1.0, section 3.1.1), each with its
- * length, so that no two pairs blur.
- */
-static bool
-event_key(
-    const struct broker_message *m, struct arena *arena, struct span *ret_key)
-{
-	const struct field *from = message_text_field(m, SPAN("ce-source"));
-	const struct field *id = message_text_field(m, SPAN("ce-id"));
-	if (from == NULL || id == NULL || from->value.len == 0 ||
-	    id->value.len == 0)
-		return false;
-	*ret_key = arena_printf(arena, "%zu:%.*s/%zu:%.*s", from->value.len,
-	    SPAN_FMT(message_text_encode(arena, from->value)), id->value.len,
-	    SPAN_FMT(message_text_encode(arena, id->value)));
-	return true;
 }
 
 /*
@@ -166,8 +144,6 @@ find_keys(const struct conf_source *source, const struct broker_message *m,
 	return count;
 }
 
-/* --- the key as the value of its field --- */
-
 /* As a quoted string (RFC 8941, section 3.3.3) where it has to be one. */
 static struct span
 as_value(const struct claimant *c, struct span key)
@@ -190,44 +166,13 @@ as_value(const struct claimant *c, struct span key)
 	return span_of(out, len);
 }
 
-/* The value of the key's field, and whether it was sent as a key. */
-static enum key_verdict
-key_value(const struct conf_source *source, const struct broker_message *m,
-    struct claimant *c, bool *ret_sent, struct span *ret_value)
-{
-	const struct field *f = NULL;
-	struct span key;
-	size_t count = source->key == SOURCE_KEY_POSITION
-	    ? 0
-	    : find_keys(source, m, c, &f);
-	if (count > 1) {
-		c->key.message = "More than one field has an idempotency key.";
-		return KEY_INVALID;
-	}
-	*ret_value = f != NULL ? f->value : SPAN("");
-	*ret_sent = f != NULL;
-	if (f != NULL)
-		return KEY_FOUND;
-	if (source->key == SOURCE_KEY_HEADER)
-		return KEY_MISSING;
-	f = message_text_field(m, SPAN("webhook-id"));
-	if (source->key == SOURCE_KEY_POSITION)
-		key = position_key(source, m, c->arena);
-	else if (!event_key(m, c->arena, &key))
-		key = f != NULL && f->value.len > 0
-		    ? f->value
-		    : position_key(source, m, c->arena);
-	*ret_value = as_value(c, key);
-	return KEY_FOUND;
-}
-
 static enum key_verdict
 make_key(const struct conf_source *source, const struct broker_message *m,
     struct claimant *c)
 {
 	struct conf_idempotency policy = *c->policy;
-	struct span value;
-	bool sent = false;
+	struct fields *fields = &c->head.fields;
+	const struct field *f = NULL;
 	if (source->key == SOURCE_KEY_POINTERS) {
 		/* As the route's derive_key would make it. */
 		policy.derive_from_body = false;
@@ -235,17 +180,23 @@ make_key(const struct conf_source *source, const struct broker_message *m,
 		c->derived = true;
 		return key_derive(c->arena, &policy, &c->content, &c->key);
 	}
-	enum key_verdict verdict = key_value(source, m, c, &sent, &value);
-	if (verdict != KEY_FOUND)
-		return verdict;
+	if (source->key != SOURCE_KEY_POSITION &&
+	    find_keys(source, m, c, &f) > 1) {
+		c->key.message = "More than one field has an idempotency key.";
+		return KEY_INVALID;
+	}
+	if (f == NULL && source->key == SOURCE_KEY_HEADER)
+		return KEY_MISSING;
+	struct span value = f != NULL
+	    ? f->value
+	    : as_value(c, own_key(source, m, c->arena));
 	/* Where it stands nobody has chosen, and it becomes longer. */
-	if (!sent)
+	if (f == NULL)
 		policy.min_length = 1;
 	if (!field_is_value(value)) {
 		c->key.message = "The idempotency key has control characters.";
 		return KEY_INVALID;
 	}
-	struct fields *fields = &c->head.fields;
 	fields->list[fields->count++] = (struct field){
 	    span_str(c->policy->headers.list[0]), value};
 	return key_find(c->arena, &policy, fields, &c->key);
@@ -295,37 +246,30 @@ check_head(struct shape *s, struct span target, const struct fields *fields)
 }
 
 static enum shape_verdict
-find_route(struct shape *s)
+find_key(struct shape *s)
 {
 	struct claimant *c = s->c;
-	if (!claimant_find_route(c))
-		return refuse_problem(s, PROBLEM_BAD_REQUEST);
-	if (c->route == NULL)
-		return refuse_problem(s, PROBLEM_NO_ROUTE);
-	if (c->policy == NULL)
+	struct span why = SPAN("");
+	enum key_verdict verdict = make_key(s->source, s->message, c);
+	if (verdict == KEY_FOUND)
+		return SHAPE_GOOD;
+	if (verdict != KEY_MISSING)
 		return misshapen(s, SHAPE_MALFORMED,
-		    SPAN("its path leads to a route without idempotency"));
-	if (c->body->len > (size_t)c->policy->max_request_body)
-		return misshapen(s, SHAPE_TOO_LARGE, SPAN(""));
-	return SHAPE_GOOD;
-}
-
-static struct span
-why_keyless(const struct shape *s)
-{
+		    arena_printf(
+			c->arena, "key-invalid: %s", c->key.message));
 	if (s->source->key == SOURCE_KEY_HEADER)
-		return arena_printf(s->c->arena, "it has no field \"%s\"",
+		why = arena_printf(c->arena, "it has no field \"%s\"",
 		    s->source->key_header);
-	if (s->source->key != SOURCE_KEY_POINTERS)
-		return SPAN("");
-	return key_members_wrong(s->c->arena, "it has no key",
-	    &s->source->key_pointers, &s->c->content);
+	else if (s->source->key == SOURCE_KEY_POINTERS)
+		why = key_members_wrong(c->arena, "it has no key",
+		    &s->source->key_pointers, &c->content);
+	return misshapen(s, SHAPE_KEY_MISSING, why);
 }
 
-/* How many parts of the scope are the same in all messages of the source. */
-static size_t
-count_own(const struct conf_source *source, const struct conf_scopes *scope)
+size_t
+shape_own_scope(const struct conf_source *source, const struct claimant *c)
 {
+	const struct conf_scopes *scope = &c->policy->scope;
 	struct span value;
 	size_t count = 0;
 	for (size_t i = 0; i < scope->count; i++) {
@@ -336,51 +280,12 @@ count_own(const struct conf_source *source, const struct conf_scopes *scope)
 	return count;
 }
 
-bool
-shape_has_own_scope(const struct conf_source *source, const struct claimant *c)
-{
-	return count_own(source, &c->policy->scope) > 0;
-}
-
 /* Where nothing that could name the tenant is a message's, none is to blame. */
 static enum shape_verdict
-refuse_scope(struct shape *s)
-{
-	const struct conf_scopes *scope = &s->c->policy->scope;
-	if (count_own(s->source, scope) < scope->count)
-		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
-	return misshapen(s, SHAPE_OWN_SCOPE,
-	    arena_printf(s->c->arena,
-		"The route \"%s\" finds no tenant in the source's own "
-		"headers: it wants %.*s", s->c->route->name,
-		SPAN_FMT(scope_wanted(s->c->arena, scope))));
-}
-
-static enum shape_verdict
-refuse_token(struct shape *s, const char *message)
-{
-	if (shape_has_own_scope(s->source, s->c))
-		return misshapen(s, SHAPE_OWN_SCOPE,
-		    arena_printf(s->c->arena,
-			"The route \"%s\" refuses the source's own token: %s",
-			s->c->route->name, message));
-	return misshapen(s, SHAPE_MALFORMED,
-	    arena_printf(s->c->arena, "%s: %s",
-		problem_type(PROBLEM_TOKEN_INVALID), message));
-}
-
-static enum shape_verdict
-find_key(struct shape *s)
+find_scope(struct shape *s)
 {
 	struct claimant *c = s->c;
-	enum key_verdict verdict =
-	    make_key(s->source, s->message, c);
-	if (verdict == KEY_MISSING)
-		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
-	if (verdict != KEY_FOUND)
-		return misshapen(s, SHAPE_MALFORMED,
-		    arena_printf(
-			c->arena, "key-invalid: %s", c->key.message));
+	const struct conf_scopes *scope = &c->policy->scope;
 	struct token_refusal refusal = {.words = NULL};
 	enum scope_verdict found = claimant_find_scope(c, &refusal);
 	if (refusal.pending || refusal.old)
@@ -390,11 +295,24 @@ find_key(struct shape *s)
 		return SHAPE_GOOD;
 	case SCOPE_MISSING:
 	case SCOPE_MALFORMED:
-		return refuse_scope(s);
+		if (shape_own_scope(s->source, c) < scope->count)
+			return refuse_problem(s, PROBLEM_SCOPE_MISSING);
+		return misshapen(s, SHAPE_OWN_SCOPE,
+		    arena_printf(c->arena,
+			"The route \"%s\" finds no tenant in the source's own "
+			"headers: it wants %.*s", c->route->name,
+			SPAN_FMT(scope_wanted(c->arena, scope))));
 	case SCOPE_UNVERIFIED:
 		return SHAPE_UNVERIFIED;
 	case SCOPE_INVALID:
-		return refuse_token(s, refusal.words);
+		if (shape_own_scope(s->source, c) > 0)
+			return misshapen(s, SHAPE_OWN_SCOPE,
+			    arena_printf(c->arena, "The route \"%s\" refuses "
+				"the source's own token: %s",
+				c->route->name, refusal.words));
+		return misshapen(s, SHAPE_MALFORMED,
+		    arena_printf(c->arena, "%s: %s",
+			problem_type(PROBLEM_TOKEN_INVALID), refusal.words));
 	case SCOPE_REPEATED:
 		break;
 	}
@@ -404,30 +322,39 @@ find_key(struct shape *s)
 static enum shape_verdict
 make_request(struct shape *s)
 {
-	struct span target;
+	struct claimant *c = s->c;
+	struct span target, detail = SPAN("");
 	struct fields fields;
-	if (!variables_fill_path(s->c->arena, &s->source->request.path,
+	if (!variables_fill_path(c->arena, &s->source->request.path,
 		value_in_message, s, &target))
 		return misshapen(s, SHAPE_MALFORMED,
 		    SPAN("the path has a variable without a usable value"));
 	enum shape_verdict verdict = make_fields(s, &fields);
 	if (verdict == SHAPE_GOOD)
 		verdict = check_head(s, target, &fields);
-	if (verdict == SHAPE_GOOD)
-		verdict = find_route(s);
-	if (verdict == SHAPE_GOOD) {
-		/* It is not decoded, so nothing can be wrong with it. */
-		must(claimant_read_content(s->c) == 0);
-		verdict = find_key(s);
-	}
 	if (verdict != SHAPE_GOOD)
 		return verdict;
-	struct span detail = SPAN("");
-	enum problem problem = claimant_name(s->c, &detail);
+	if (!claimant_find_route(c))
+		return refuse_problem(s, PROBLEM_BAD_REQUEST);
+	if (c->route == NULL)
+		return refuse_problem(s, PROBLEM_NO_ROUTE);
+	if (c->policy == NULL)
+		return misshapen(s, SHAPE_MALFORMED,
+		    SPAN("its path leads to a route without idempotency"));
+	if (c->body->len > (size_t)c->policy->max_request_body)
+		return misshapen(s, SHAPE_TOO_LARGE, SPAN(""));
+	/* It is not decoded, so nothing can be wrong with it. */
+	must(claimant_read_content(c) == 0);
+	verdict = find_key(s);
+	if (verdict == SHAPE_GOOD)
+		verdict = find_scope(s);
+	if (verdict != SHAPE_GOOD)
+		return verdict;
+	enum problem problem = claimant_name(c, &detail);
 	if (problem == PROBLEM_COUNT_)
 		return SHAPE_GOOD;
 	return misshapen(s, SHAPE_MALFORMED,
-	    arena_printf(s->c->arena, "%s: %.*s", problem_type(problem),
+	    arena_printf(c->arena, "%s: %.*s", problem_type(problem),
 		SPAN_FMT(detail)));
 }
 

@@ -28,10 +28,10 @@ MUST_USE enum shape_verdict shape_request(const struct conf_source *source,
     const struct broker_message *message, struct claimant *c,
     struct body *body, struct span *ret_detail);
 /*
- * Whether something that all messages of the source have is in the scope of the
- * route that was found.
+ * How many parts of the scope of the route that was found are the same in all
+ * messages of the source.
  */
-bool shape_has_own_scope(
+size_t shape_own_scope(
     const struct conf_source *source, const struct claimant *c);
 
 /*
