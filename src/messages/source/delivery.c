@@ -77,36 +77,30 @@ name_of(const struct delivery *d)
 	return name;
 }
 
-/*
- * Its record may be gone when it comes again: with its record Redis may have
- * lost who had the leadership, too.
- */
-static void
-remember(const struct delivery *d)
-{
-	struct key_set *all = &d->source->meter->sent;
-	if (d->sent == 0 || d->replay != NULL ||
-	    d->machine.step == DELIVERY_END)
-		return;
-	const struct key_id name = name_of(d);
-	if (all->members.count == SENT_MOST)
-		key_set_clear(all);
-	key_set_add(all, &name);
-}
-
 static void
 delivery_free(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct source *source = d->source;
-	remember(d);
+	struct key_set *sent = &source->meter->sent;
+	/*
+	 * Its record may be gone when it comes again: with its record Redis may
+	 * have lost who had the leadership, too.
+	 */
+	if (d->sent > 0 && d->replay == NULL &&
+	    machine->step != DELIVERY_END) {
+		const struct key_id name = name_of(d);
+		if (sent->members.count == SENT_MOST)
+			key_set_clear(sent);
+		key_set_add(sent, &name);
+	}
 	delivery_view_over(d);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
 	/* What has just been claimed is given back: nobody begins it. */
 	const struct store_op *op = &d->c.claim_op;
-	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
+	if (machine->step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
 	    op->op.error == 0 &&
 	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
 		claim_undo(source->worker->store, &d->c.claim);
@@ -212,6 +206,9 @@ delivery_note(struct delivery *d)
 int
 delivery_status(const struct delivery *d)
 {
+	/* A record that is FAILED has no answer: its attempts were released. */
+	if (d->buried && d->reason == MESSAGE_EXHAUSTED)
+		return d->met;
 	if (d->c.arena == NULL)
 		return 0;
 	return d->c.answer != NULL ? d->c.answer->status
@@ -249,63 +246,34 @@ delivery_is_ending(const struct machine *machine)
 
 /* --- a request is made, anew for each try --- */
 
-static struct span
-why_unordered(const struct delivery *d)
-{
-	static const char what[] = "it has nothing to be ordered by";
-	const struct conf_source *source = d->source->source;
-	const struct content content = content_of(body_span(&d->body));
-	if (source->order_by == SOURCE_ORDER_POINTERS)
-		return key_members_wrong(
-		    d->arena, what, &source->order_pointers, &content);
-	if (source->order_by == SOURCE_ORDER_HEADER)
-		return arena_printf(d->arena, "%s, because it has no field "
-		    "\"%s\"", what, source->order_header);
-	return arena_printf(d->arena, "%s, because it has no %s", what,
-	    source->order_by == SOURCE_ORDER_KEY ? "key" : "entity");
-}
-
 /* Its place in its lane, before anything else is known of it. */
 static void
 take_place(struct delivery *d)
 {
+	static const char what[] = "it has nothing to be ordered by";
 	const struct conf_source *conf = d->source->source;
+	const struct span body = body_span(&d->body);
+	const struct content content = content_of(body);
+	struct span why;
 	d->placed = true;
 	if (conf->order_by == SOURCE_ORDER_NONE)
 		return;
-	if (shape_order(
-		conf, d->message, body_span(&d->body), d->lane.bytes)) {
-		lanes_enter(&d->source->lanes, d->lane.bytes, &d->place);
+	if (shape_order(conf, d->message, body, d->lane.bytes)) {
 		source_credit_place(d->source, d);
-	} else if (!d->buried) {
-		delivery_condemn(d, MESSAGE_MALFORMED, why_unordered(d));
+		return;
 	}
-}
-
-/* None can be executed before it is renewed, and none becomes a letter. */
-static enum after
-stand_for_token(struct delivery *d)
-{
-	if (d->replay != NULL)
-		return delivery_to(d, DELIVERY_LOOK, MORE);
-	d->source->token_refused = true;
-	source_standing_begin(d->source, STANDING_TOKEN, d->detail.ptr);
-	source_standing_tried(d->source, &d->stand);
-	delivery_unshape(d);
-	return delivery_to(d, DELIVERY_STAND, MORE);
-}
-
-/* A letter's message was not taken; there may be no memory for it now. */
-static bool
-is_charged(struct delivery *d)
-{
-	size_t bytes = 2 * d->message->bytes;
-	if (d->charged > 0)
-		return true;
-	if (!source_credit_charge(d->source, bytes, BUDGET_TURN))
-		return false;
-	d->charged = bytes;
-	return true;
+	if (d->buried)
+		return;
+	if (conf->order_by == SOURCE_ORDER_POINTERS)
+		why = key_members_wrong(
+		    d->arena, what, &conf->order_pointers, &content);
+	else if (conf->order_by == SOURCE_ORDER_HEADER)
+		why = arena_printf(d->arena, "%s, because it has no field "
+		    "\"%s\"", what, conf->order_header);
+	else
+		why = arena_printf(d->arena, "%s, because it has no %s", what,
+		    conf->order_by == SOURCE_ORDER_KEY ? "key" : "entity");
+	delivery_condemn(d, MESSAGE_MALFORMED, why);
 }
 
 /* A tombstone of Kafka, or a row whose payload is NULL. */
@@ -316,16 +284,23 @@ has_no_value(const struct delivery *d)
 	    d->source->source->broker->kind != BROKER_STREAMS;
 }
 
-static enum shape_verdict
+/* The body of its request, unless nothing can be made of it. */
+static void
 make_body(struct delivery *d)
 {
+	const struct broker_message *m = d->message;
 	const struct conf_source *conf = d->source->source;
-	if (!has_no_value(d))
-		return shape_body(conf, d->message, &d->body, &d->detail);
-	if (conf->nulls != NULLS_DEAD_LETTER)
-		return SHAPE_GOOD;
-	d->detail = SPAN("it has no value");
-	return SHAPE_MALFORMED;
+	if (m->too_large)
+		delivery_condemn(d, MESSAGE_TOO_LARGE,
+		    d->replay != NULL ? SPAN("not-kept") : SPAN(""));
+	else if (m->odd != NULL)
+		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
+	else if (has_no_value(d) && conf->nulls == NULLS_DEAD_LETTER)
+		delivery_condemn(
+		    d, MESSAGE_MALFORMED, SPAN("it has no value"));
+	else if (!has_no_value(d) &&
+	    shape_body(conf, m, &d->body, &d->detail) != SHAPE_GOOD)
+		delivery_condemn(d, MESSAGE_MALFORMED, d->detail);
 }
 
 /* Its request, where it has all that makes one. */
@@ -361,17 +336,6 @@ make_request(struct delivery *d)
 	return verdict;
 }
 
-static void
-condemn_misshapen(struct delivery *d, enum shape_verdict verdict)
-{
-	enum message_outcome reason = verdict == SHAPE_KEY_MISSING
-	    ? MESSAGE_KEY_MISSING
-	    : verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
-					 : MESSAGE_MALFORMED;
-	if (verdict != SHAPE_GOOD)
-		delivery_condemn(d, reason, d->detail);
-}
-
 /* Nothing is in its way but what is in that of all. */
 static enum after
 begin(struct delivery *d)
@@ -390,30 +354,37 @@ delivery_shape(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct broker_message *m = d->message;
-	enum shape_verdict verdict = SHAPE_GOOD;
+	size_t bytes = 2 * m->bytes;
 	d->known_us = clock_us();
-	if (!is_charged(d))
-		return delivery_to(d, DELIVERY_LOOK, MORE);
+	/* A letter's was not taken; there may be no memory for it now. */
+	if (d->charged == 0) {
+		if (!source_credit_charge(d->source, bytes, BUDGET_TURN))
+			return delivery_to(d, DELIVERY_LOOK, MORE);
+		d->charged = bytes;
+	}
 	/* One that was condemned before comes here once more for its body. */
 	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
-	if (m->too_large)
-		delivery_condemn(d, MESSAGE_TOO_LARGE,
-		    d->replay != NULL ? SPAN("not-kept") : SPAN(""));
-	else if (m->odd != NULL)
-		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
-	else
-		verdict = make_body(d);
-	condemn_misshapen(d, verdict);
+	make_body(d);
 	if (!d->placed)
 		take_place(d);
-	if (!d->buried) {
-		verdict = make_request(d);
-		if (verdict == SHAPE_OWN_SCOPE)
-			return stand_for_token(d);
-		if (verdict == SHAPE_UNVERIFIED)
-			return delivery_to(d, DELIVERY_LOOK, MORE);
-		condemn_misshapen(d, verdict);
+	enum shape_verdict verdict = d->buried ? SHAPE_GOOD : make_request(d);
+	/* Before it is renewed none is executed, and none becomes a letter. */
+	if (verdict == SHAPE_OWN_SCOPE && d->replay == NULL) {
+		d->source->token_refused = true;
+		source_standing_begin(
+		    d->source, STANDING_TOKEN, d->detail.ptr);
+		source_standing_tried(d->source, &d->stand);
+		delivery_unshape(d);
+		return delivery_to(d, DELIVERY_STAND, MORE);
 	}
+	if (verdict == SHAPE_OWN_SCOPE || verdict == SHAPE_UNVERIFIED)
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	if (verdict != SHAPE_GOOD)
+		delivery_condemn(d,
+		    verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
+			: verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
+						     : MESSAGE_MALFORMED,
+		    d->detail);
 	if (d->replay != NULL)
 		return begin(d);
 	/*

@@ -291,22 +291,6 @@ delivery_claim_execute(struct machine *machine)
 	return delivery_to(d, DELIVERY_EXECUTED, WAIT);
 }
 
-/* Redis has it COMPLETED: what the upstream said, and when it is kept. */
-static enum found
-stored(const struct delivery *d)
-{
-	int status = delivery_status(d);
-	/* It is there, and cannot be read now: it is asked for again. */
-	if (status == 0 && d->c.problem != PROBLEM_RESPONSE_NOT_SAID)
-		return FOUND_NOT_STORED;
-	/* Not by this execution: another owner had decided. */
-	if (d->c.outcome == OUTCOME_FENCED)
-		return completed_as(status);
-	return completed_as(status) == FOUND_COMPLETED_GOOD
-	    ? FOUND_STORED_GOOD
-	    : FOUND_STORED_BAD;
-}
-
 static enum found
 found_by_execution(struct delivery *d)
 {
@@ -319,8 +303,19 @@ found_by_execution(struct delivery *d)
 	d->sent = sent ? c->attempt : 0;
 	/* What only the journal has is on a disk that may die. */
 	if (c->stored ||
-	    (c->outcome == OUTCOME_EXECUTED && !INVARIANT(acknowledged_stored)))
-		return stored(d);
+	    (c->outcome == OUTCOME_EXECUTED &&
+		!INVARIANT(acknowledged_stored))) {
+		int status = delivery_status(d);
+		enum found as = completed_as(status);
+		/* It cannot be read now: it is asked for again. */
+		if (status == 0 && c->problem != PROBLEM_RESPONSE_NOT_SAID)
+			return FOUND_NOT_STORED;
+		/* Not by this execution: another owner had decided. */
+		if (c->outcome == OUTCOME_FENCED)
+			return as;
+		return as == FOUND_COMPLETED_GOOD ? FOUND_STORED_GOOD
+						  : FOUND_STORED_BAD;
+	}
 	if (c->outcome == OUTCOME_RELEASED)
 		return FOUND_RELEASED;
 	if (unreachable)

@@ -39,32 +39,12 @@ not_written(struct delivery *d)
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
-/*
- * Nothing is put away beyond what an operator has room for: then its source
- * stands.  One that was written already, which nobody heard of, has its room.
- */
-static bool
-lacks_room(const struct delivery *d)
-{
-	char words[96];
-	struct source *s = d->source;
-	if (s->letters.dead + s->letters.parked + s->burying <
-		(uint64_t)s->source->keep_dead ||
-	    (letters_are_known(&s->letters) &&
-		letters_may_be_written(&s->letters, d->message->position)))
-		return false;
-	snprintf(words, sizeof words,
-	    "%lld messages are dead or parked: replay or drop some.",
-	    (long long)s->source->keep_dead);
-	source_standing_begin(s, STANDING_DEAD_LETTERS, words);
-	return true;
-}
-
 enum after
 delivery_finish_bury(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct source *s = d->source;
+	const struct letters *letters = &s->letters;
 	if (!d->buried)
 		d->reason = d->outcome;
 	d->buried = true;
@@ -73,8 +53,23 @@ delivery_finish_bury(struct machine *machine)
 	/* A process that was frozen has read on: it hears of its loss next. */
 	if (!source_standing_lets_begin(s))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
-	if (INVARIANT(room_for_dead) && lacks_room(d))
+	/*
+	 * Nothing is put away beyond what an operator has room for: then its
+	 * source stands.  One that was written already, which nobody heard of,
+	 * has its room.
+	 */
+	bool has_room = letters->dead + letters->parked + s->burying <
+		(uint64_t)s->source->keep_dead ||
+	    (letters_are_known(letters) &&
+		letters_may_be_written(letters, d->message->position));
+	if (!has_room && INVARIANT(room_for_dead)) {
+		char words[96];
+		snprintf(words, sizeof words,
+		    "%lld messages are dead or parked: replay or drop some.",
+		    (long long)s->source->keep_dead);
+		source_standing_begin(s, STANDING_DEAD_LETTERS, words);
 		return delivery_to(d, DELIVERY_STAND, MORE);
+	}
 	d->namesake = false;
 	d->burying = true;
 	s->burying++;
@@ -140,17 +135,6 @@ is_other(const struct broker_message *m, const struct letter_op *found)
 	return false;
 }
 
-/* There is no second letter of its position: so it is not acknowledged. */
-static enum after
-stand_behind_other(struct delivery *d)
-{
-	d->namesake = true;
-	source_standing_begin(d->source, STANDING_DEAD_LETTERS,
-	    "The dead letter of another message has a message's position: "
-	    "replay or drop that.");
-	return delivery_to(d, DELIVERY_STAND, MORE);
-}
-
 /* It may be a letter already, which its broker had not acknowledged yet. */
 enum after
 delivery_finish_seek(struct machine *machine)
@@ -174,11 +158,16 @@ delivery_finish_sought(struct machine *machine)
 	}
 	source_standing_end(d->source, STANDING_STORE);
 	d->sought = true;
-	d->was_letter = d->written.op.verdict == VERDICT_DONE;
-	if (d->was_letter && is_other(d->message, &d->written)) {
-		d->was_letter = false;
-		if (d->buried)
-			return stand_behind_other(d);
+	bool is_there = d->written.op.verdict == VERDICT_DONE;
+	bool is_others = is_there && is_other(d->message, &d->written);
+	d->was_letter = is_there && !is_others;
+	/* Its position has no second letter: so it is not acknowledged. */
+	if (is_others && d->buried) {
+		d->namesake = true;
+		source_standing_begin(d->source, STANDING_DEAD_LETTERS,
+		    "The dead letter of another message has a message's "
+		    "position: replay or drop that.");
+		return delivery_to(d, DELIVERY_STAND, MORE);
 	}
 	if (!d->was_letter)
 		return delivery_to(d, DELIVERY_TURN, MORE);
@@ -224,24 +213,6 @@ delivery_finish(struct machine *machine)
 	return delivery_to(d, DELIVERY_FINISHED, WAIT);
 }
 
-/* The broker is away, or takes no more of these: no message is to blame. */
-static enum after
-not_taken(struct delivery *d)
-{
-	const struct broker_finish *finish = &d->finish;
-	bool refused = finish->op.error == E_BROKER_REFUSED;
-	enum standing standing =
-	    source_standing_of_finish(finish, d->buried);
-	/* Whoever knows why the broker is away has said so already. */
-	if (refused || (d->source->standing & 1u << standing) == 0)
-		source_standing_begin(d->source, standing,
-		    refused ? finish->refused
-			    : error_message(finish->op.error));
-	/* It may try while its source stands, so it has a time for that. */
-	return delivery_to(
-	    d, d->rejected ? DELIVERY_YIELD : DELIVERY_STAND, MORE);
-}
-
 enum after
 delivery_finish_answered(struct machine *machine)
 {
@@ -253,8 +224,20 @@ delivery_finish_answered(struct machine *machine)
 	if (finish->op.error == E_BROKER_REFUSED &&
 	    finish->fault >= BROKER_FAULT_MESSAGE)
 		return delivery_rest_rejected(d);
-	if (finish->op.error != 0)
-		return not_taken(d);
+	/* The broker is away, or takes no more of these: none is to blame. */
+	if (finish->op.error != 0) {
+		bool refused = finish->op.error == E_BROKER_REFUSED;
+		enum standing standing =
+		    source_standing_of_finish(finish, d->buried);
+		/* Whoever knows why the broker is away has said so already. */
+		if (refused || (d->source->standing & 1u << standing) == 0)
+			source_standing_begin(d->source, standing,
+			    refused ? finish->refused
+				    : error_message(finish->op.error));
+		/* What is held may try meanwhile: it has a time for that. */
+		return delivery_to(d,
+		    d->rejected ? DELIVERY_YIELD : DELIVERY_STAND, MORE);
+	}
 	if (finish->finished == BROKER_FINISHED)
 		d->source->refused = 0; /* so not all are refused */
 	source_standing_end(d->source, STANDING_BROKER);

@@ -37,13 +37,6 @@ delivery_rest(struct delivery *d, int64_t ms, enum delivery_step next)
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
-/* Of one that stands: before it is acknowledged, or before a claim. */
-static bool
-is_ending(const struct delivery *d)
-{
-	return d->outcome != MESSAGE_COUNT_;
-}
-
 enum after
 delivery_rest_over(struct machine *machine)
 {
@@ -54,7 +47,8 @@ delivery_rest_over(struct machine *machine)
 	 * just now: by itself, by another message of its key, or by the sweep.
 	 */
 	d->looks = d->held_since_ms != 0 && d->waiter.op.error == 0;
-	if (d->next == DELIVERY_SHAPE || !is_ending(d))
+	/* It is made anew, or it stood before a claim. */
+	if (d->next == DELIVERY_SHAPE || d->outcome == MESSAGE_COUNT_)
 		delivery_unshape(d);
 	return delivery_to(d, (enum delivery_step)d->next, MORE);
 }
@@ -65,42 +59,40 @@ enum after
 delivery_rest_stand(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	struct source *s = d->source;
+	/* It stands before it is acknowledged, or before a claim. */
+	bool is_ending = d->outcome != MESSAGE_COUNT_;
 	/* It has waited: its request was given up, or is to be made anew. */
 	enum delivery_step begin =
 	    d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE;
 	if (d->replay != NULL)
-		return source_standing_goes(
-			   d->source, 1u << STANDING_DEAD_LETTERS)
+		return source_standing_goes(s, 1u << STANDING_DEAD_LETTERS)
 		    ? delivery_to(d, begin, MORE)
 		    : delivery_rest(d, STAND_MS, DELIVERY_SHAPE);
 	/* While it is paused, none is claimed, not even to find out. */
 	bool tries = d->stand.probes &&
-	    (is_ending(d) || !pause_stands(&d->source->pause));
-	/* It has a time of its own for that. */
-	tries |= d->rejected && source_standing_only_refused(d->source);
-	if (!tries && !source_standing_goes(d->source, 0)) {
+	    (is_ending || !pause_stands(&s->pause));
+	/*
+	 * One that is held for its end has a time of its own for that, where
+	 * nothing is in the way but that the ends of others are refused, too.
+	 */
+	tries |= d->rejected && s->refused >= SOURCE_REFUSED_MAX &&
+	    s->reader != NULL && broker_reader_health(s->reader).up &&
+	    source_standing_goes(s, 1u << STANDING_BROKER);
+	if (!tries && !source_standing_goes(s, 0)) {
 		key_waiters_leave(&d->waiter);
-		source_standing_wait(
-		    d->source, &d->stand, is_ending(d));
+		source_standing_wait(s, &d->stand, is_ending);
 		d->next = DELIVERY_STAND;
 		return delivery_to(d, DELIVERY_RESTED, WAIT);
 	}
-	if (!is_ending(d))
+	if (!is_ending)
 		return delivery_to(d, begin, MORE);
-	source_standing_tried(d->source, &d->stand);
+	source_standing_tried(s, &d->stand);
 	return delivery_to(
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
 }
 
 /* --- somebody decides --- */
-
-static enum after
-listen(struct delivery *d, int64_t ms)
-{
-	d->next = DELIVERY_SHAPE;
-	key_waiters_wait(&d->waiter, ms > 0 ? ms : 1);
-	return delivery_to(d, DELIVERY_RESTED, WAIT);
-}
 
 /* Another owner is at it; its end is heard of, or its lease is over. */
 enum after
@@ -109,7 +101,10 @@ delivery_rest_wait(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	delivery_count(d, MESSAGE_WAITED);
 	int64_t left_ms = d->c.claim_op.lease_left_ms;
-	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
+	d->next = DELIVERY_SHAPE;
+	key_waiters_wait(&d->waiter,
+	    left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
 /* It is held, as its record says, or as that is gone. */
@@ -141,18 +136,6 @@ delivery_rest_miss(struct machine *machine)
 	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
-/* What was asked about in vain is so again at growing distances. */
-static int64_t
-held_look_ms(const struct delivery *d, int64_t now_ms)
-{
-	int64_t ms = now_ms - d->held_since_ms;
-	bool asked = d->c.policy->on_unknown != UNKNOWN_HOLD &&
-	    (d->looks || d->c.claim_op.verdict == VERDICT_RECONCILE);
-	if (!asked || ms > HELD_LOOK_MS)
-		return HELD_LOOK_MS;
-	return ms > HELD_FIRST_MS ? ms : HELD_FIRST_MS;
-}
-
 /*
  * Nobody knows: an operator, or a retry, decides; or `hold` is over.  For how
  * long it is so the record says.
@@ -181,8 +164,17 @@ delivery_rest_hold(struct machine *machine)
 	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
-	int64_t look_ms = held_look_ms(d, now_ms);
-	return listen(d, left_ms < look_ms ? left_ms : look_ms);
+	/* What was asked about in vain is so again at growing distances. */
+	bool asked = d->c.policy->on_unknown != UNKNOWN_HOLD &&
+	    (d->looks || op->verdict == VERDICT_RECONCILE);
+	int64_t look_ms = now_ms - d->held_since_ms;
+	if (!asked || look_ms > HELD_LOOK_MS)
+		look_ms = HELD_LOOK_MS;
+	else if (look_ms < HELD_FIRST_MS)
+		look_ms = HELD_FIRST_MS;
+	d->next = DELIVERY_SHAPE;
+	key_waiters_wait(&d->waiter, left_ms < look_ms ? left_ms : look_ms);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
 /* --- its broker does not take its end now --- */
@@ -212,19 +204,6 @@ delivery_rest_yield(struct machine *machine)
 	return delivery_rest(d, ms, DELIVERY_STAND);
 }
 
-static void
-log_rejected(const struct delivery *d, enum event event)
-{
-	struct logline line = log_begin(event);
-	log_str(&line, "source", d->source->source->name);
-	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, d->buried ? "reason" : "outcome",
-	    source_meter_outcome(d->buried ? d->reason : d->outcome));
-	log_int(&line, "bytes", (int64_t)d->message->bytes);
-	log_str(&line, "error", d->finish.refused);
-	log_end(&line);
-}
-
 enum after
 delivery_rest_rejected(struct delivery *d)
 {
@@ -235,14 +214,28 @@ delivery_rest_rejected(struct delivery *d)
 				  : EV_message_result_too_large;
 		why = d->buried ? "letter-too-large" : "result-too-large";
 	} else if (!d->refused && d->finish.fault == BROKER_FAULT_MESSAGE) {
-		/* Once more, when it is its turn: it may be that of all. */
+		/*
+		 * It may be that of all.  Five in a row, of which each may be
+		 * faulty, or none, and its source stands: they are tried once
+		 * more, one at a time, and who is refused again is held.
+		 */
 		d->refused = true;
-		if (source_standing_finish_refused(
-			d->source, d->finish.refused))
+		if (++d->source->refused >= SOURCE_REFUSED_MAX) {
+			source_standing_begin(d->source, STANDING_BROKER,
+			    d->finish.refused);
 			return delivery_to(d, DELIVERY_STAND, MORE);
+		}
 	}
-	if (!d->rejected || d->why != why)
-		log_rejected(d, event);
+	if (!d->rejected || d->why != why) {
+		struct logline line = log_begin(event);
+		log_str(&line, "source", d->source->source->name);
+		log_cut(&line, "position", d->message->position, 256);
+		log_str(&line, d->buried ? "reason" : "outcome",
+		    source_meter_outcome(d->buried ? d->reason : d->outcome));
+		log_int(&line, "bytes", (int64_t)d->message->bytes);
+		log_str(&line, "error", d->finish.refused);
+		log_end(&line);
+	}
 	source_standing_end(d->source, STANDING_BROKER);
 	if (!d->rejected) {
 		d->rejected = true;

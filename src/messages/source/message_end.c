@@ -29,28 +29,14 @@ add_number(struct arena *arena, struct fields *fields, const char *name,
 			arena, span_of(text, digits_put(text, number))));
 }
 
-static struct fields
-room_for(struct arena *arena, size_t more)
-{
-	size_t bytes = (more + FIELDS_OURS) * sizeof(struct field);
-	return (struct fields){arena_alloc(arena, bytes), 0};
-}
-
 /* --- a result --- */
-
-static void
-add_header(struct fields *fields, const struct answer *answer,
-    const char *name, struct span header)
-{
-	const struct field *field = fields_first(&answer->fields, header);
-	if (field != NULL)
-		add_text(fields, name, field->value);
-}
 
 void
 message_end_result(
     struct arena *arena, const struct delivery *d, struct broker_put *ret_put)
 {
+	static const char *const of_body[] = {
+	    "content-type", "content-encoding", NULL};
 	const struct answer *answer = d->c.answer;
 	const struct broker_message *m = d->message;
 	bool is_kept = answer != NULL && !answer->not_kept;
@@ -60,12 +46,13 @@ message_end_result(
 		d->outcome != MESSAGE_REFUSED))
 		return;
 	struct span key_id = arena_dup(arena, span_str(d->key_hex));
-	struct fields fields = room_for(arena, 0);
-	if (is_kept) {
-		add_header(&fields, answer, "content-type",
-		    SPAN("Content-Type"));
-		add_header(&fields, answer, "content-encoding",
-		    SPAN("Content-Encoding"));
+	struct fields fields = {
+	    arena_alloc(arena, FIELDS_OURS * sizeof(struct field)), 0};
+	for (const char *const *name = of_body; is_kept && *name; name++) {
+		const struct field *field =
+		    fields_first(&answer->fields, span_str(*name));
+		if (field != NULL)
+			add_text(&fields, *name, field->value);
 	}
 	add_number(arena, &fields, "onceproxy-status", delivery_status(d));
 	add_text(&fields, "onceproxy-key-id", key_id);
@@ -116,15 +103,6 @@ message_end_letter_of(const struct broker_message *m)
 	};
 }
 
-/* A record that is FAILED has no answer: its attempts were released. */
-static int
-status_of(const struct delivery *d)
-{
-	return d->buried && d->reason == MESSAGE_EXHAUSTED
-	    ? d->met
-	    : delivery_status(d);
-}
-
 void
 message_end_letter(const struct delivery *d, struct letter *ret_letter)
 {
@@ -137,7 +115,7 @@ message_end_letter(const struct delivery *d, struct letter *ret_letter)
 		ret_letter->route = span_str(d->route);
 	ret_letter->detail = d->detail;
 	ret_letter->label = d->label;
-	ret_letter->status = status_of(d);
+	ret_letter->status = delivery_status(d);
 	ret_letter->attempt = d->attempt;
 	ret_letter->first_ms = d->first_ms;
 	if (answer != NULL && !answer->not_kept &&
@@ -168,7 +146,8 @@ message_end_copy(
 {
 	const struct broker_message *m = d->message;
 	const struct letter *letter = &d->letter;
-	struct fields fields = room_for(arena, m->fields.count);
+	struct fields fields = {arena_alloc(arena,
+		(m->fields.count + FIELDS_OURS) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < m->fields.count; i++) {
 		struct span name = m->fields.list[i].name;
 		/* Not those of the gateway, of an earlier copy perhaps. */
@@ -239,7 +218,7 @@ message_end_log(const struct delivery *d)
 	bool wanted = d->source->conf->log_access && log_wants(EV_message);
 	if (!wanted && !d->buried)
 		return;
-	int status = status_of(d);
+	int status = delivery_status(d);
 	struct logline line = d->buried ? log_begin_warning(EV_message)
 					: log_begin(EV_message);
 	log_str(&line, "source", d->source->source->name);

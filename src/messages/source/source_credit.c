@@ -77,11 +77,10 @@ static void
 stand_while(
     struct source *s, enum standing standing, bool stands, const char *why)
 {
-	bool stood = (s->standing & 1u << standing) != 0;
-	if (stands && !stood)
-		source_standing_begin(s, standing, why);
-	else if (!stands && stood)
+	if (!stands)
 		source_standing_end(s, standing);
+	else if ((s->standing & 1u << standing) == 0)
+		source_standing_begin(s, standing, why);
 }
 
 void
@@ -143,6 +142,7 @@ source_credit_finish(struct source *s, struct delivery *d, bool finishing)
 void
 source_credit_place(struct source *s, struct delivery *d)
 {
+	lanes_enter(&s->lanes, d->lane.bytes, &d->place);
 	if (lanes_rests(&d->place))
 		count_resting(s, 1);
 }

@@ -44,7 +44,7 @@ void source_credit_finish(
     struct source *source, struct delivery *d, bool finishing);
 /* Whether something may be put with its broker now. */
 bool source_credit_may_replay(const struct source *source);
-/* It has taken its place in its lane. */
+/* It takes its place in its lane. */
 void source_credit_place(struct source *source, struct delivery *d);
 /* It is over, and leaves its place; of a replay, what was left may begin. */
 void source_credit_end(struct source *source, struct delivery *d);

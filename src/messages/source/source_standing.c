@@ -67,21 +67,6 @@ source_standing_goes(const struct source *s, unsigned despite)
 	    (s->standing & ~(TAKES_NONE | despite)) == 0;
 }
 
-/* Five ends in a row were refused, each alone: it may be all of them. */
-static bool
-are_refused(const struct source *s)
-{
-	return s->refused >= SOURCE_REFUSED_MAX;
-}
-
-bool
-source_standing_only_refused(const struct source *s)
-{
-	return are_refused(s) && s->reader != NULL &&
-	    broker_reader_health(s->reader).up &&
-	    source_standing_goes(s, 1u << STANDING_BROKER);
-}
-
 /* Why Redis does not say what gateways share of it; NULL: it does. */
 static const char *
 why_unshared(const struct source *s)
@@ -147,23 +132,14 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 	timer_set(&s->probe, s->probe_ms);
 }
 
-/* It may go on: as the one that tries, or with all others. */
-static void
-let_go(struct source *s, struct standing_place *place, bool probes)
-{
-	if (probes && !place->probes)
-		s->probing++;
-	place->probes |= probes;
-	list_remove(&place->item);
-	op_done(place->op, 0);
-}
-
 static void
 let_all_go(struct source *s)
 {
 	struct standing_place *place;
-	LIST_EACH(place, &s->waiting, item)
-		let_go(s, place, false);
+	LIST_EACH(place, &s->waiting, item) {
+		list_remove(&place->item);
+		op_done(place->op, 0);
+	}
 }
 
 void
@@ -174,7 +150,8 @@ source_standing_end(struct source *s, enum standing standing)
 	if (standing == STANDING_STORE &&
 	    why_unshared(s) != NULL)
 		return;
-	if (standing == STANDING_BROKER && are_refused(s))
+	/* Five ends in a row were refused, each alone: it may be all. */
+	if (standing == STANDING_BROKER && s->refused >= SOURCE_REFUSED_MAX)
 		return;
 	/* One acknowledgement says nothing of what is to be taken. */
 	if (standing == STANDING_BROKER && s->reader != NULL &&
@@ -279,15 +256,6 @@ source_standing_of_finish(const struct broker_finish *finish, bool buried)
 	return buried ? STANDING_DEAD_LETTERS : STANDING_RESULTS;
 }
 
-bool
-source_standing_finish_refused(struct source *s, const char *why)
-{
-	s->refused++;
-	if (are_refused(s))
-		source_standing_begin(s, STANDING_BROKER, why);
-	return are_refused(s);
-}
-
 /* --- a place to wait at --- */
 
 void
@@ -332,9 +300,14 @@ let_oldest_go(struct source *s, bool to_finish)
 	LIST_EACH(place, &s->waiting, item)
 		if (place->to_finish == to_finish)
 			oldest = place;
-	if (oldest != NULL)
-		let_go(s, oldest, true);
-	return oldest != NULL;
+	if (oldest == NULL)
+		return false;
+	if (!oldest->probes)
+		s->probing++;
+	oldest->probes = true;
+	list_remove(&oldest->item);
+	op_done(oldest->op, 0);
+	return true;
 }
 
 void
@@ -355,7 +328,7 @@ source_standing_probe(struct source *s, bool retries, bool finishes)
 	}
 	if (!finishes) {
 		/* The next one that is refused is one too many again. */
-		if (are_refused(s))
+		if (s->refused >= SOURCE_REFUSED_MAX)
 			s->refused = SOURCE_REFUSED_MAX - 1;
 		/* One acknowledgement may fail while the broker is well. */
 		if (s->reader == NULL || broker_reader_health(s->reader).up)

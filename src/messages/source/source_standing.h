@@ -56,16 +56,6 @@ void source_standing_executed(
 /* Whose fault it is that a finish is not taken; buried: of a letter's. */
 enum standing source_standing_of_finish(
     const struct broker_finish *finish, bool buried);
-/*
- * The broker refuses the end of one more delivery as if that were its own
- * fault.  Five in a row, of which each may be faulty, or none, and it stands:
- * they are tried one at a time, and who is refused again is held.  True: it
- * stands.
- */
-MUST_USE bool source_standing_finish_refused(
-    struct source *source, const char *why);
-/* Whether nothing else is in the way of those that are held for that. */
-bool source_standing_only_refused(const struct source *source);
 /* Of its pause: it is known, or another one; arg is the source. */
 void source_standing_paused(void *arg);
 /* Each second: whether Redis says what gateways share is looked at. */
