@@ -37,23 +37,6 @@ struct done {
 
 /* --- its end --- */
 
-static void
-free_restore(struct restore *r)
-{
-	struct done *done;
-	HASH_EACH(done, &r->done, item)
-	{
-		hash_remove(&r->done, &done->item);
-		free(done);
-	}
-	hash_free(&r->done);
-	op_cancel(&r->page.op);
-	op_cancel(&r->op.op.op);
-	broker_messages_free(&r->page.messages);
-	broker_message_free(&r->message);
-	free(r);
-}
-
 /* why NULL: all is done. */
 static void
 end(struct restore *r, const char *why)
@@ -79,7 +62,18 @@ end(struct restore *r, const char *why)
 	if (why != NULL)
 		inquiry->detail = arena_dup(inquiry->arena, span_str(why));
 	s->restore = NULL;
-	free_restore(r);
+	struct done *done;
+	HASH_EACH(done, &r->done, item)
+	{
+		hash_remove(&r->done, &done->item);
+		free(done);
+	}
+	hash_free(&r->done);
+	op_cancel(&r->page.op);
+	op_cancel(&r->op.op.op);
+	broker_messages_free(&r->page.messages);
+	broker_message_free(&r->message);
+	free(r);
 	letters_look(&s->letters);
 	if (why == NULL)
 		source_proof_accept(s);
@@ -108,10 +102,14 @@ find_done(const struct restore *r, const uint8_t id[DIGEST_BYTES])
 	return NULL;
 }
 
+/* It is there from now on, if it was not yet. */
 static struct done *
 add_done(struct restore *r, const uint8_t id[DIGEST_BYTES])
 {
-	struct done *done = mem_zero(sizeof *done);
+	struct done *done = find_done(r, id);
+	if (done != NULL)
+		return done;
+	done = mem_zero(sizeof *done);
 	memcpy(done->id, id, sizeof done->id);
 	hash_add(&r->done, &done->item, hash_of_digest(done->id));
 	return done;
@@ -121,39 +119,8 @@ void
 restore_over(struct restore *r, struct span position)
 {
 	const struct letter_name name = letter_stored_name(position, NULL);
-	struct done *done = r != NULL ? find_done(r, name.id) : NULL;
-	if (r == NULL)
-		return;
-	if (done == NULL)
-		done = add_done(r, name.id);
-	done->now = true;
-}
-
-/*
- * What comes behind its mark is dead again.  Partitions of Kafka are read one
- * after the other, and a mark may be in another one than its copy: there what
- * is over stays over.
- */
-static void
-note_marks(struct restore *r)
-{
-	const struct broker_message *m = r->page.messages;
-	bool in_order =
-	    r->source->source->broker->kind != BROKER_KAFKA;
-	for (; m != NULL; m = m->next) {
-		struct letter_name name = letter_stored_name(m->position, NULL);
-		struct done *done = find_done(r, name.id);
-		bool is_mark =
-		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
-		if (is_mark && done == NULL) {
-			(void)add_done(r, name.id);
-		} else if (in_order && !is_mark && done != NULL &&
-		    !done->now) {
-			hash_remove(&r->done, &done->item);
-			free(done);
-		}
-	}
-	broker_messages_free(&r->page.messages);
+	if (r != NULL)
+		add_done(r, name.id)->now = true;
 }
 
 /* --- a letter again --- */
@@ -173,13 +140,19 @@ number_of(const struct broker_message *m, struct span name)
 								  : 0;
 }
 
-/* The message as it was, and what the copy says of it. */
+/*
+ * The message as it was, and what the copy says of it; in the lane of its
+ * order, where it has one, and the source parks.
+ */
 static void
-make_letter(const struct broker_message *m, struct letter *ret_letter)
+make_letter(struct restore *r, const struct broker_message *m,
+    struct letter *ret_letter)
 {
-	int64_t first_ms;
-	if (!rfc3339_read(text_of(m, SPAN("onceproxy-first")), &first_ms))
-		first_ms = clock_wall_ms();
+	const struct conf_source *conf = r->source->source;
+	struct letters_lane lane;
+	struct body body;
+	struct span detail;
+	bool in_order = false;
 	struct fields own = {
 	    arena_alloc(m->arena, m->fields.count * sizeof(struct field)), 0};
 	for (size_t i = 0; i < m->fields.count; i++)
@@ -194,19 +167,9 @@ make_letter(const struct broker_message *m, struct letter *ret_letter)
 	ret_letter->status = (int)number_of(m, SPAN("onceproxy-status"));
 	ret_letter->attempt =
 	    (uint32_t)number_of(m, SPAN("onceproxy-attempt"));
-	ret_letter->first_ms = first_ms;
-}
-
-/* The lane of its order, where it has one, and the source parks. */
-static void
-name_letter(struct restore *r, const struct broker_message *m,
-    struct letter *letter)
-{
-	const struct conf_source *conf = r->source->source;
-	struct letters_lane lane;
-	struct body body;
-	struct span detail;
-	bool in_order = false;
+	if (!rfc3339_read(text_of(m, SPAN("onceproxy-first")),
+		&ret_letter->first_ms))
+		ret_letter->first_ms = clock_wall_ms();
 	if (conf->order_by != SOURCE_ORDER_NONE && !conf->behind_go_on) {
 		body_init(&body, NULL);
 		in_order =
@@ -214,10 +177,17 @@ name_letter(struct restore *r, const struct broker_message *m,
 		    shape_order(conf, m, body_span(&body), lane.bytes);
 		body_clear(&body);
 	}
-	letter->name = letter_stored_name(m->position, in_order ? &lane : NULL);
+	ret_letter->name =
+	    letter_stored_name(m->position, in_order ? &lane : NULL);
 }
 
-static void ask_page(struct restore *r);
+static void
+ask_page(struct restore *r)
+{
+	snprintf(r->page.after, sizeof r->page.after, "%s", r->page.next);
+	r->page.limit = BROKER_COPIES_MAX;
+	broker_reader_copies(r->source->reader, &r->page);
+}
 
 static void
 put_next(struct restore *r)
@@ -230,8 +200,7 @@ put_next(struct restore *r)
 		m->next = NULL;
 		r->message = m;
 		r->op.arena = m->arena;
-		make_letter(m, &letter);
-		name_letter(r, m, &letter);
+		make_letter(r, m, &letter);
 		bool is_over = letter.reason.len == 0 ||
 		    find_done(r, letter.name.id) != NULL;
 		if (!is_over) {
@@ -271,17 +240,10 @@ on_restored(void *arg)
 /* --- pages --- */
 
 static void
-ask_page(struct restore *r)
-{
-	snprintf(r->page.after, sizeof r->page.after, "%s", r->page.next);
-	r->page.limit = BROKER_COPIES_MAX;
-	broker_reader_copies(r->source->reader, &r->page);
-}
-
-static void
 on_copies(void *arg)
 {
 	struct restore *r = arg;
+	bool in_order = r->source->source->broker->kind != BROKER_KAFKA;
 	if (r->page.op.error != 0) {
 		end(r,
 		    r->page.refused[0] != '\0'
@@ -293,7 +255,23 @@ on_copies(void *arg)
 		put_next(r);
 		return;
 	}
-	note_marks(r);
+	/*
+	 * What comes behind its mark is dead again.  Partitions of Kafka are
+	 * read one after the other, and a mark may be in another one than its
+	 * copy: there what is over stays over.
+	 */
+	const struct broker_message *m = r->page.messages;
+	for (; m != NULL; m = m->next) {
+		struct letter_name name = letter_stored_name(m->position, NULL);
+		struct done *done = find_done(r, name.id);
+		if (fields_first(&m->fields, SPAN("onceproxy-done")) != NULL) {
+			(void)add_done(r, name.id);
+		} else if (in_order && done != NULL && !done->now) {
+			hash_remove(&r->done, &done->item);
+			free(done);
+		}
+	}
+	broker_messages_free(&r->page.messages);
 	r->puts = r->page.next[0] == '\0';
 	ask_page(r);
 }

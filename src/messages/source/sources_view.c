@@ -152,17 +152,25 @@ compare(const void *a, const void *b)
  * have their order by their ids, which are made of what is shown only.
  */
 static void
-add_page(struct inquiry *inquiry, const struct candidates *all)
+add_messages(struct inquiry *inquiry, struct sources *sources)
 {
 	struct message_view **end = &inquiry->messages;
+	struct candidates all = {0};
 	size_t added = 0;
 	int64_t last_ms = -1;
+	struct source *s;
+	LIST_EACH(s, &sources->members.list, member.item)
+		if (inquiry->source.len == 0 ||
+		    span_eq(inquiry->source, span_str(s->source->name)))
+			take_candidates(&all, inquiry, s);
+	if (all.count > 0)
+		qsort(all.list, all.count, sizeof *all.list, compare);
 	while (*end != NULL)
 		end = &(*end)->next;
-	for (size_t i = 0; i < all->count; i++) {
-		const struct delivery *d = all->list[i];
+	for (size_t i = 0; i < all.count; i++) {
+		const struct delivery *d = all.list[i];
 		if (added > inquiry->limit && d->first_ms != last_ms)
-			return;
+			break;
 		struct message_view *view = delivery_view(d, inquiry);
 		if (view->first_ms == inquiry->after_ms &&
 		    inquiry_compare_ids(view->id, inquiry->after_id) <= 0)
@@ -173,20 +181,6 @@ add_page(struct inquiry *inquiry, const struct candidates *all)
 		*end = view;
 		end = &view->next;
 	}
-}
-
-static void
-add_messages(struct inquiry *inquiry, struct sources *sources)
-{
-	struct candidates all = {0};
-	struct source *s;
-	LIST_EACH(s, &sources->members.list, member.item)
-		if (inquiry->source.len == 0 ||
-		    span_eq(inquiry->source, span_str(s->source->name)))
-			take_candidates(&all, inquiry, s);
-	if (all.count > 0)
-		qsort(all.list, all.count, sizeof *all.list, compare);
-	add_page(inquiry, &all);
 	free(all.list);
 }
 
