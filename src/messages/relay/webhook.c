@@ -136,37 +136,6 @@ webhook_retry_ms(unsigned tries, int64_t ran_s, int64_t after_ms,
 	return true;
 }
 
-/* What one secret says of it. */
-static struct span
-sign(struct arena *arena, const struct conf_webhook_secret *secret,
-    struct span content)
-{
-	const uint8_t *bytes = (const uint8_t *)content.ptr;
-	uint8_t signature[crypto_sign_BYTES];
-	size_t len = crypto_auth_hmacsha256_BYTES;
-	char text[BASE64_CHARS];
-	if (secret->ed25519) {
-		uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
-		uint8_t secret_key[crypto_sign_SECRETKEYBYTES];
-		must(secret->len == crypto_sign_SEEDBYTES);
-		crypto_sign_seed_keypair(public_key, secret_key, secret->key);
-		crypto_sign_detached(
-		    signature, NULL, bytes, content.len, secret_key);
-		sodium_memzero(secret_key, sizeof secret_key);
-		len = crypto_sign_BYTES;
-	} else {
-		crypto_auth_hmacsha256_state state;
-		crypto_auth_hmacsha256_init(&state, secret->key, secret->len);
-		crypto_auth_hmacsha256_update(&state, bytes, content.len);
-		crypto_auth_hmacsha256_final(&state, signature);
-		sodium_memzero(&state, sizeof state);
-	}
-	sodium_bin2base64(text, sizeof text, signature, len,
-	    sodium_base64_VARIANT_ORIGINAL);
-	return arena_printf(
-	    arena, "%s,%s", secret->ed25519 ? "v1a" : "v1", text);
-}
-
 struct span
 webhook_signature(struct arena *arena,
     const struct conf_webhook_secret *secrets, size_t n_secrets,
@@ -174,15 +143,38 @@ webhook_signature(struct arena *arena,
 {
 	struct span head =
 	    arena_printf(arena, "%.*s.%" PRId64 ".", SPAN_FMT(id), time_s);
-	char *content = arena_alloc(arena, head.len + body.len + 1);
+	size_t len = head.len + body.len;
+	uint8_t *content = arena_alloc(arena, len + 1);
 	struct span all = SPAN("");
 	memcpy(content, head.ptr, head.len);
 	memcpy(content + head.len, body.ptr, body.len);
 	for (size_t i = 0; i < n_secrets; i++) {
-		struct span one = sign(arena, &secrets[i],
-		    span_of(content, head.len + body.len));
-		all = arena_printf(arena, "%.*s%s%.*s", SPAN_FMT(all),
-		    i > 0 ? " " : "", SPAN_FMT(one));
+		const struct conf_webhook_secret *secret = &secrets[i];
+		uint8_t signature[crypto_sign_BYTES];
+		size_t signature_len = crypto_auth_hmacsha256_BYTES;
+		char text[BASE64_CHARS];
+		if (secret->ed25519) {
+			uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
+			uint8_t secret_key[crypto_sign_SECRETKEYBYTES];
+			must(secret->len == crypto_sign_SEEDBYTES);
+			crypto_sign_seed_keypair(
+			    public_key, secret_key, secret->key);
+			crypto_sign_detached(
+			    signature, NULL, content, len, secret_key);
+			sodium_memzero(secret_key, sizeof secret_key);
+			signature_len = crypto_sign_BYTES;
+		} else {
+			crypto_auth_hmacsha256_state state;
+			crypto_auth_hmacsha256_init(
+			    &state, secret->key, secret->len);
+			crypto_auth_hmacsha256_update(&state, content, len);
+			crypto_auth_hmacsha256_final(&state, signature);
+			sodium_memzero(&state, sizeof state);
+		}
+		sodium_bin2base64(text, sizeof text, signature, signature_len,
+		    sodium_base64_VARIANT_ORIGINAL);
+		all = arena_printf(arena, "%.*s%s%s,%s", SPAN_FMT(all),
+		    i > 0 ? " " : "", secret->ed25519 ? "v1a" : "v1", text);
 	}
 	return all;
 }
@@ -198,17 +190,10 @@ first_of(const struct webhook_lane *lane)
 }
 
 static void
-make_ready(struct webhook_lane *lane)
-{
-	timer_clear(&lane->timer);
-	list_add_last(&lane->hook->ready, &lane->ready);
-}
-
-static void
 on_lane_due(void *arg)
 {
 	struct webhook_lane *lane = arg;
-	make_ready(lane);
+	list_add_last(&lane->hook->ready, &lane->ready);
 	go_on(lane->hook);
 }
 
@@ -232,7 +217,7 @@ add_event(struct webhook *hook, struct waiting event)
 		list_init(&lane->events);
 		timer_init(&lane->timer, hook->loop, on_lane_due, lane);
 		hash_add(&hook->lanes, &lane->item, hash);
-		make_ready(lane);
+		list_add_last(&hook->ready, &lane->ready);
 	}
 	LIST_EACH(other, &lane->events, item)
 		if (!strcmp(other->id, event.id))
@@ -275,7 +260,7 @@ end_first(struct webhook_lane *lane)
 	if (list_empty(&lane->events))
 		free_lane(lane);
 	else
-		make_ready(lane);
+		list_add_last(&hook->ready, &lane->ready);
 	/* Those of this turn of the loop go together. */
 	task_ready(hook->loop, &hook->ask);
 }
@@ -343,20 +328,6 @@ ask_put(struct webhook *hook)
 	start_call(hook, ACT_PUT, call);
 }
 
-static void
-ask_drop(struct webhook *hook)
-{
-	struct waiting *event;
-	size_t count = 0;
-	list_move_all(&hook->brought, &hook->forgetting);
-	LIST_EACH(event, &hook->forgetting, item)
-		count++;
-	struct store_call *call = kept_call(hook, "drop", count);
-	LIST_EACH(event, &hook->forgetting, item)
-		resp_arg(&call->args, span_str(event->id));
-	start_call(hook, ACT_DROP, call);
-}
-
 /* Whatever there is to say, one call of each act at a time. */
 static void
 ask(void *arg)
@@ -366,8 +337,17 @@ ask(void *arg)
 	    hook->target.waiting < COUNT_MAX && hook->bytes < BYTES_MAX;
 	if (!hook->loaded && hook->calls[ACT_LIST] == NULL)
 		start_call(hook, ACT_LIST, kept_call(hook, "list", 0));
-	if (!list_empty(&hook->brought) && hook->calls[ACT_DROP] == NULL)
-		ask_drop(hook);
+	if (!list_empty(&hook->brought) && hook->calls[ACT_DROP] == NULL) {
+		struct waiting *event;
+		size_t count = 0;
+		list_move_all(&hook->brought, &hook->forgetting);
+		LIST_EACH(event, &hook->forgetting, item)
+			count++;
+		struct store_call *call = kept_call(hook, "drop", count);
+		LIST_EACH(event, &hook->forgetting, item)
+			resp_arg(&call->args, span_str(event->id));
+		start_call(hook, ACT_DROP, call);
+	}
 	if (hook->batch == NULL || !hook->loaded ||
 	    hook->calls[ACT_PUT] != NULL)
 		return;
@@ -442,22 +422,6 @@ take_list(struct webhook *hook, const struct call_reply *reply)
 }
 
 static void
-take_put(struct webhook *hook)
-{
-	for (; hook->putting > 0; hook->putting--, hook->put++) {
-		const struct relay_event *event =
-		    &hook->batch->events[hook->put];
-		struct waiting kept = {
-		    .kept_s = hook->ran_s, .bytes = event->text.len};
-		snprintf(kept.id, sizeof kept.id, "%.*s",
-		    SPAN_FMT(event->id));
-		snprintf(kept.key_id, sizeof kept.key_id, "%.*s",
-		    SPAN_FMT(event->key_id));
-		add_event(hook, kept);
-	}
-}
-
-static void
 on_asked(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
@@ -479,12 +443,23 @@ on_asked(struct store_call *call, enum call_end how, int error,
 		hook->target.events->fenced(hook->target.arg);
 		return;
 	}
-	if (act == ACT_LIST)
+	if (act == ACT_LIST) {
 		take_list(hook, reply);
-	else if (act == ACT_DROP)
+	} else if (act == ACT_DROP) {
 		free_events(&hook->forgetting);
-	else
-		take_put(hook);
+	} else {
+		for (; hook->putting > 0; hook->putting--, hook->put++) {
+			const struct relay_event *event =
+			    &hook->batch->events[hook->put];
+			struct waiting kept = {.kept_s = hook->ran_s,
+			    .bytes = event->text.len};
+			snprintf(kept.id, sizeof kept.id, "%.*s",
+			    SPAN_FMT(event->id));
+			snprintf(kept.key_id, sizeof kept.key_id, "%.*s",
+			    SPAN_FMT(event->key_id));
+			add_event(hook, kept);
+		}
+	}
 	task_ready(hook->loop, &hook->ask);
 	go_on(hook);
 }
