@@ -476,8 +476,10 @@ relay_stream_behind(const struct relay_stream *stream)
 void
 relay_stream_forget(struct store *store, const struct conf *conf)
 {
-	unsigned shards = (unsigned)store->conf->store.shards;
-	unsigned each = together(store);
+	const struct conf_store *of = &store->conf->store;
+	unsigned shards = (unsigned)of->shards, each = together(store);
+	if (!of->events_refuse || of->events_maxlen <= 0)
+		return;
 	for (unsigned first = 0; first < shards; first += each) {
 		unsigned n = shards - first < each ? shards - first : each;
 		struct store_call *call =

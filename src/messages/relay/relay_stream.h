@@ -86,8 +86,9 @@ void relay_stream_brought(
 int64_t relay_stream_behind(const struct relay_stream *stream);
 
 /*
- * Forgets where relays stood that the configuration does not have: nothing is
- * kept for them any more.  What Redis does not hear of this the next start says
- * again.
+ * Where claims are refused for the sake of relays, one that is gone must not be
+ * waited for: forgets where relays stood that the configuration does not have,
+ * so that nothing is kept for them any more.  One worker says so; what Redis
+ * does not hear of this the next start says again.
  */
 void relay_stream_forget(struct store *store, const struct conf *conf);

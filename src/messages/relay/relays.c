@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,17 +9,44 @@
 #include "gate/worker.h"
 #include "messages/broker/kafka/kafka_ledger.h"
 #include "messages/broker/postgres/postgres_ledger.h"
-#include "messages/relay/relay_batch.h"
+#include "messages/relay/relay_stream.h"
 #include "messages/relay/relays.h"
 #include "messages/relay/webhook.h"
 #include "messages/shared/leadership.h"
 #include "messages/shared/pause.h"
+#include "store/record/answer_json.h"
+#include "store/records.h"
 
 enum {
+	FIRST_ROOM = 64, /* of events */
+	AGAIN_MS = 500, /* Redis did not say whether there is an answer */
 	ANSWERS_MAX = 64, /* events in a batch, where they have answers */
 	BUDGET_SHARE = 4, /* a batch's answers: that part of all memory */
 	LOOK_MS = 1000,
 	DRAIN_MS = 5000, /* for what is on its way to the target */
+};
+
+/*
+ * A batch as it is made: those entries that the relay wants become events, as
+ * JSON, and completions get the answers that belong to them.
+ */
+struct relay_bundle {
+	struct relay_run *run;
+	struct relay_batch batch; /* as a target gets it */
+	size_t entries;     /* that it has, also those that are not wanted */
+	bool moves;         /* it has places */
+	size_t events_size; /* there is room for so many */
+	/* Events whose answers are wanted. */
+	struct relay_wanted {
+		struct relay_bundle *bundle;
+		size_t event;
+		int64_t attempt;
+		json_t *message; /* as the event has it already */
+		struct records_op look;
+		struct timer again;
+	} *wanted;
+	size_t n_wanted, wanted_size;
+	size_t missing; /* so many of them were not looked for yet */
 };
 
 /*
@@ -35,7 +63,6 @@ struct relay_run {
 	const struct relay_target_kind *kind;
 	size_t most; /* events in a batch, about */
 	struct relay_meter *meter;
-	struct relay_said said; /* as the meter has it */
 	struct leadership leadership;
 	struct pause pause;
 	/* While it leads: */
@@ -54,38 +81,16 @@ struct relay_run {
 	struct task settle;
 };
 
-static const struct relay_target_kind *
-kind_of(const struct conf_relay *relay)
-{
-	static const struct relay_target_kind *const kinds[] = {
+/* By enum relay_kind; the loader takes none that is not there. */
+static const struct relay_target_kind *const kinds[RELAY_KIND_COUNT_] = {
 #ifdef HAVE_POSTGRES
-	    [RELAY_POSTGRES] = &postgres_ledger_kind,
+    [RELAY_POSTGRES] = &postgres_ledger_kind,
 #endif
 #ifdef HAVE_KAFKA
-	    [RELAY_KAFKA] = &kafka_ledger_kind,
+    [RELAY_KAFKA] = &kafka_ledger_kind,
 #endif
-	    [RELAY_WEBHOOK] = &webhook_kind,
-	    [RELAY_KIND_COUNT_] = NULL,
-	};
-	return kinds[relay->kind];
-}
-
-/* How many events are in a batch: with answers, as memory allows. */
-static size_t
-events_max(const struct conf *conf, const struct conf_relay *relay)
-{
-	int64_t largest = 1;
-	if (!relay->answer)
-		return kind_of(relay)->events;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		if (policy != NULL && policy->max_response_body > largest)
-			largest = policy->max_response_body;
-	}
-	int64_t fit = conf->in_flight_bytes / BUDGET_SHARE / largest;
-	return fit < 1 ? 1 : fit > ANSWERS_MAX ? ANSWERS_MAX : (size_t)fit;
-}
+    [RELAY_WEBHOOK] = &webhook_kind,
+};
 
 /* --- what is told of it --- */
 
@@ -112,15 +117,6 @@ on_lost(void *arg, enum event event, uint64_t count, const char *why)
 	log_end(&line);
 }
 
-/* For the admin interface. */
-static void
-tell_meter(struct relay_run *run)
-{
-	must(pthread_mutex_lock(&run->meter->lock) == 0);
-	run->meter->said = run->said;
-	must(pthread_mutex_unlock(&run->meter->lock) == 0);
-}
-
 struct relay_said
 relays_said(struct relay_meter *meter)
 {
@@ -136,6 +132,7 @@ tell_health(struct relay_run *run)
 {
 	const struct relay_stream *stream = &run->stream;
 	const struct relay_target *target = run->target;
+	struct relay_meter *meter = run->meter;
 	bool runs = target != NULL;
 	int64_t lag = relay_stream_behind(stream);
 	const char *why = stream->reads ? stream->trouble : "";
@@ -148,14 +145,15 @@ tell_health(struct relay_run *run)
 		    run->forming != NULL ? (int64_t)run->forming->entries : 0;
 	}
 	bool up = runs && stream->reads && target->up && *why == '\0';
-	bool other = strcmp(run->said.why, why) != 0;
+	bool other = strcmp(meter->said.why, why) != 0;
 	if (other) {
-		snprintf(run->said.why, sizeof run->said.why, "%s", why);
-		tell_meter(run);
+		must(pthread_mutex_lock(&meter->lock) == 0);
+		snprintf(meter->said.why, sizeof meter->said.why, "%s", why);
+		must(pthread_mutex_unlock(&meter->lock) == 0);
 	}
-	counter_set(&run->meter->runs, runs);
-	counter_set(&run->meter->up, up);
-	counter_set(&run->meter->lag, lag > 0 ? (uint64_t)lag : 0);
+	counter_set(&meter->runs, runs);
+	counter_set(&meter->up, up);
+	counter_set(&meter->lag, lag > 0 ? (uint64_t)lag : 0);
 	if (up && !run->up) {
 		run->up = true;
 		say(run, EV_relay_up, NULL);
@@ -167,26 +165,181 @@ tell_health(struct relay_run *run)
 
 /* --- batches --- */
 
+static void
+form(struct relay_run *run)
+{
+	struct relay_bundle *b = mem_zero(sizeof *b);
+	size_t n_shards = (size_t)run->worker->conf->store.shards;
+	b->run = run;
+	b->batch.arena = arena_new();
+	b->batch.places = arena_alloc(
+	    b->batch.arena, n_shards * sizeof *b->batch.places);
+	run->forming = b;
+}
+
+/* What is on its way is given up; nulls the pointer, accepts NULL. */
+static void
+free_bundle(struct relay_bundle **bundle)
+{
+	struct relay_bundle *b = *bundle;
+	*bundle = NULL;
+	if (b == NULL)
+		return;
+	for (size_t i = 0; i < b->n_wanted; i++) {
+		struct relay_wanted *wanted = &b->wanted[i];
+		json_decref(wanted->message);
+		timer_clear(&wanted->again);
+		op_cancel(&wanted->look.op.op);
+		answer_unref(&wanted->look.op.answer);
+	}
+	free(b->wanted);
+	free(b->batch.events);
+	arena_free(&b->batch.arena);
+	free(b);
+}
+
+static bool
+wants(const struct conf_relay *relay, struct span to, struct span route)
+{
+	static const char *const names[] = {
+#define RELAY_STATE(name) #name,
+#include "tbl/relay_states.h"
+#undef RELAY_STATE
+	};
+	bool state = false, any = relay->routes.count == 0;
+	for (size_t i = 0; i < RELAY_STATE_COUNT_; i++)
+		if (span_eq(to, span_str(names[i])))
+			state = (relay->states & 1u << i) != 0;
+	for (size_t i = 0; i < relay->routes.count; i++)
+		any = any || span_eq(route, span_str(relay->routes.list[i]));
+	return state && any;
+}
+
+static struct span
+text_of(struct arena *arena, const json_t *message)
+{
+	char *text = json_dumps(message, JSON_COMPACT);
+	must(text != NULL);
+	struct span copy = arena_dup(arena, span_str(text));
+	free(text);
+	return copy;
+}
+
+/* Adds an entry; of one that the relay does not want, only where it stands. */
+static void
+on_took(void *arg, const struct relay_entry *entry)
+{
+	struct relay_run *run = arg;
+	struct relay_bundle *b = run->forming;
+	struct relay_batch *batch = &b->batch;
+	const struct event_id id = {
+	    entry->shard, entry->place.ms, entry->place.seq};
+	struct span to = event_value(entry->fields, entry->n_fields, "to");
+	batch->places[entry->shard] = entry->place;
+	b->moves = true;
+	b->entries += entry->n_fields > 0;
+	if (!wants(run->relay, to,
+		event_route(event_value(
+		    entry->fields, entry->n_fields, "route"))))
+		return;
+	if (batch->n_events == b->events_size) {
+		b->events_size = 2 * b->events_size + FIRST_ROOM;
+		batch->events = mem_grow(
+		    batch->events, b->events_size * sizeof *batch->events);
+	}
+	json_t *message = event_message(
+	    &run->conf->store, &id, entry->fields, entry->n_fields);
+	must(json_object_set_new(message, "answer", json_null()) == 0);
+	batch->events[batch->n_events++] = (struct relay_event){
+	    .id = arena_dup(batch->arena,
+		span_str(json_string_value(json_object_get(message, "id")))),
+	    .key_id = arena_dup(batch->arena,
+		event_value(entry->fields, entry->n_fields, "id")),
+	    .text = text_of(batch->arena, message),
+	};
+	if (!run->relay->answer || !span_eq(to, SPAN("COMPLETED"))) {
+		json_decref(message);
+		return;
+	}
+	if (b->n_wanted == b->wanted_size) {
+		b->wanted_size = 2 * b->wanted_size + FIRST_ROOM;
+		b->wanted =
+		    mem_grow(b->wanted, b->wanted_size * sizeof *b->wanted);
+	}
+	b->wanted[b->n_wanted++] = (struct relay_wanted){.bundle = b,
+	    .event = batch->n_events - 1,
+	    .attempt =
+		json_integer_value(json_object_get(message, "attempt")),
+	    .message = message};
+}
+
+/* --- their answers --- */
+
+/* The batch has all answers that are still kept. */
+static void
+put(struct relay_run *run)
+{
+	run->is_put = true;
+	run->kind->put(run->target, &run->batch->batch);
+}
+
+/*
+ * The answer belongs to the event, unless the record has gone on since: another
+ * attempt has another answer.  The event goes with it, and without it where
+ * that is too large.  Where memory is short, or Redis away, it is asked for
+ * again.
+ */
+static void
+on_looked(void *owner)
+{
+	struct relay_wanted *wanted = owner;
+	struct relay_bundle *b = wanted->bundle;
+	struct records_op *look = &wanted->look;
+	struct relay_event *event = &b->batch.events[wanted->event];
+	if (look->op.op.error != 0) {
+		answer_unref(&look->op.answer);
+		timer_set(&wanted->again, AGAIN_MS);
+		return;
+	}
+	if (look->op.verdict == VERDICT_DONE && look->op.answer != NULL &&
+	    look->record.state == STATE_COMPLETED &&
+	    look->record.attempt == wanted->attempt &&
+	    !look->op.answer->not_kept) {
+		json_t *object =
+		    json_pack("{s:i}", "status", look->op.answer->status);
+		answer_json_set(object, look->op.answer);
+		must(json_object_set_new(wanted->message, "answer", object) ==
+		    0);
+		event->bare = event->text;
+		event->text = text_of(b->batch.arena, wanted->message);
+	}
+	answer_unref(&look->op.answer);
+	if (--b->missing == 0)
+		put(b->run);
+}
+
+static void
+look_for(void *arg)
+{
+	struct relay_wanted *wanted = arg;
+	struct relay_bundle *b = wanted->bundle;
+	struct worker *w = b->run->worker;
+	struct key_id key_id = {{0}};
+	/* What is no key has no record either. */
+	(void)hex_decode(b->batch.events[wanted->event].key_id, key_id.bytes,
+	    DIGEST_BYTES);
+	wanted->look = (struct records_op){.arena = b->batch.arena};
+	op_init(&wanted->look.op.op, w->loop, on_looked, wanted);
+	records_show(w->store, &wanted->look, &key_id, RECORDS_WHOLE);
+}
+
+/* --- what goes on --- */
+
 static bool
 may_put(const struct relay_run *run)
 {
 	return !run->member.draining && !run->fenced &&
 	    !pause_stands(&run->pause) && leadership_is_held(&run->leadership);
-}
-
-static void
-form(struct relay_run *run)
-{
-	run->forming = relay_batch_new(
-	    run->worker->store, run->conf, run->worker->loop, run->relay);
-}
-
-static void
-on_complete(void *arg)
-{
-	struct relay_run *run = arg;
-	run->is_put = true;
-	run->kind->put(run->target, &run->batch->batch);
 }
 
 /* All together, later in a turn in which something has changed. */
@@ -205,11 +358,19 @@ settle(void *arg)
 	if (run->batch == NULL &&
 	    (run->forming->batch.n_events > 0 ||
 		(run->forming->moves && now_ms - run->put_ms >= LOOK_MS))) {
-		run->batch = run->forming;
+		struct relay_bundle *b = run->batch = run->forming;
 		run->is_put = false;
 		run->put_ms = now_ms;
 		form(run);
-		relay_batch_complete(run->batch, on_complete, run);
+		b->missing = b->n_wanted;
+		for (size_t i = 0; i < b->n_wanted; i++) {
+			struct relay_wanted *wanted = &b->wanted[i];
+			timer_init(&wanted->again, run->worker->loop,
+			    look_for, wanted);
+			look_for(wanted);
+		}
+		if (b->n_wanted == 0)
+			put(run);
 	}
 	relay_stream_wake(&run->stream);
 }
@@ -229,13 +390,6 @@ on_room(void *arg)
 	const struct relay_run *run = arg;
 	size_t formed = run->forming->batch.n_events;
 	return may_put(run) && formed < run->most ? run->most - formed : 0;
-}
-
-static void
-on_took(void *arg, const struct relay_entry *entry)
-{
-	struct relay_run *run = arg;
-	relay_batch_add(run->forming, entry);
 }
 
 static void
@@ -264,7 +418,7 @@ on_done(void *arg)
 	relay_stream_brought(&run->stream, run->batch->batch.places);
 	if (run->kind->keeps_place)
 		counter_add(&run->meter->events, run->batch->batch.n_events);
-	relay_batch_free(&run->batch);
+	free_bundle(&run->batch);
 	settle_soon(run);
 }
 
@@ -296,10 +450,10 @@ on_opened(void *arg, const struct relay_place *places)
 		on_done(run);
 	} else if (stands_there(run, places, false)) {
 		if (is_put)
-			run->kind->put(run->target, &run->batch->batch);
+			put(run);
 	} else {
-		relay_batch_free(&run->batch);
-		relay_batch_free(&run->forming);
+		free_bundle(&run->batch);
+		free_bundle(&run->forming);
 		form(run);
 		relay_stream_read(&run->stream, places);
 	}
@@ -392,8 +546,8 @@ end(struct relay_run *run)
 		run->kind->close(run->target);
 	run->target = NULL;
 	relay_stream_stop(&run->stream);
-	relay_batch_free(&run->forming);
-	relay_batch_free(&run->batch);
+	free_bundle(&run->forming);
+	free_bundle(&run->batch);
 	counter_set(&run->meter->runs, 0);
 }
 
@@ -444,33 +598,20 @@ on_pause_changed(void *arg)
 {
 	struct relay_run *run = arg;
 	const struct pause *pause = &run->pause;
-	struct relay_said *said = &run->said;
+	struct relay_meter *meter = run->meter;
+	struct relay_said *said = &meter->said;
+	must(pthread_mutex_lock(&meter->lock) == 0);
 	said->paused_ms = pause->on ? pause->since_ms : 0;
 	snprintf(said->who, sizeof said->who, "%s",
 	    pause->on ? pause->who : "");
 	snprintf(said->note, sizeof said->note, "%s",
 	    pause->on ? pause->note : "");
-	tell_meter(run);
+	must(pthread_mutex_unlock(&meter->lock) == 0);
 	hold_target(run);
 	settle_soon(run);
 }
 
 /* --- its life --- */
-
-/* Finds or makes the series of that name. */
-static struct relay_meter *
-meter_of(struct relays *all, const char *name)
-{
-	struct relay_meter *_Atomic *at = &all->meters;
-	for (; *at != NULL; at = &(*at)->next)
-		if (!strcmp((*at)->name, name))
-			return *at;
-	struct relay_meter *m = mem_zero(sizeof *m);
-	m->name = mem_text(name);
-	must(pthread_mutex_init(&m->lock, NULL) == 0);
-	*at = m;
-	return m;
-}
 
 static bool
 read_relay(const struct conf *conf, size_t at, struct part_member *ret_member)
@@ -484,6 +625,24 @@ read_relay(const struct conf *conf, size_t at, struct part_member *ret_member)
 	return true;
 }
 
+/* How many events are in a batch: with answers, as memory allows. */
+static size_t
+events_max(const struct relay_run *run)
+{
+	const struct conf *conf = run->conf;
+	int64_t largest = 1;
+	if (!run->relay->answer)
+		return run->kind->events;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_response_body > largest)
+			largest = policy->max_response_body;
+	}
+	int64_t fit = conf->in_flight_bytes / BUDGET_SHARE / largest;
+	return fit < 1 ? 1 : fit > ANSWERS_MAX ? ANSWERS_MAX : (size_t)fit;
+}
+
 static struct part_member *
 begin_relay(struct members *members, size_t at)
 {
@@ -494,9 +653,19 @@ begin_relay(struct members *members, size_t at)
 	run->conf = conf_ref(worker->generation->conf);
 	const struct conf_relay *relay = &run->conf->relays[at];
 	run->relay = relay;
-	run->kind = kind_of(relay);
-	run->most = events_max(run->conf, relay);
-	run->meter = meter_of(all, relay->name);
+	run->kind = kinds[relay->kind];
+	run->most = events_max(run);
+	/* There is a series of that name, or it begins with this one. */
+	struct relay_meter *_Atomic *meter = &all->meters;
+	while (*meter != NULL && strcmp((*meter)->name, relay->name) != 0)
+		meter = &(*meter)->next;
+	if (*meter == NULL) {
+		struct relay_meter *m = mem_zero(sizeof *m);
+		m->name = mem_text(relay->name);
+		must(pthread_mutex_init(&m->lock, NULL) == 0);
+		*meter = m;
+	}
+	run->meter = *meter;
 	task_init(&run->settle, settle, run);
 	timer_init(&run->look, worker->loop, look, run);
 	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
@@ -545,8 +714,9 @@ end_relay(struct part_member *member)
 	end(run);
 	pause_stop(&run->pause);
 	leadership_stop(&run->leadership);
-	run->said = (struct relay_said){0};
-	tell_meter(run);
+	must(pthread_mutex_lock(&run->meter->lock) == 0);
+	run->meter->said = (struct relay_said){0};
+	must(pthread_mutex_unlock(&run->meter->lock) == 0);
 	timer_clear(&run->look);
 	task_cancel(&run->settle);
 	conf_unref(&run->conf);
@@ -564,24 +734,13 @@ static const struct member_kind kind = {
 
 /* --- what the worker says --- */
 
-/*
- * Where claims are refused for the sake of relays, one that is gone must not be
- * waited for: one worker says so.
- */
-static void
-forget_others(const struct worker *w)
-{
-	if (w->index == 0 && w->conf->store.events_refuse &&
-	    w->conf->store.events_maxlen > 0)
-		relay_stream_forget(w->store, w->generation->conf);
-}
-
 static struct worker_part *
 relays_begin(struct worker *worker)
 {
 	struct relays *all = mem_zero(sizeof *all);
 	all->members.part.kind = &relays_kind;
-	forget_others(worker);
+	if (worker->index == 0)
+		relay_stream_forget(worker->store, worker->generation->conf);
 	members_begin(&all->members, &kind, worker);
 	return &all->members.part;
 }
@@ -590,8 +749,9 @@ static void
 relays_reload(struct worker_part *part, struct generation *generation)
 {
 	const struct members *all = CONTAINER_OF(part, struct members, part);
-	if (!all->draining)
-		forget_others(all->worker);
+	const struct worker *w = all->worker;
+	if (!all->draining && w->index == 0)
+		relay_stream_forget(w->store, w->generation->conf);
 	members_reload(part, generation);
 }
 
