@@ -34,33 +34,6 @@ lose(void *arg)
 	leader->events.lost(leader->events.arg);
 }
 
-/*
- * It is ours in that term, as was asked for at sent_us.  What comes too late,
- * as after this process was stopped, says nothing of now.
- */
-static void
-take(struct leadership *leader, int64_t term, int64_t sent_us)
-{
-	int64_t until_us = sent_us +
-	    (LEADERSHIP_LEASE_MS - LEADERSHIP_MARGIN_MS) * INT64_C(1000);
-	if (leader->term != 0 && term != leader->term) {
-		/* Redis has forgotten it, and somebody may have had it. */
-		timer_set(&leader->watch.timer, 0);
-		lose(leader);
-		return;
-	}
-	if (leader->term != leader->asked || clock_us() >= until_us) {
-		timer_set(&leader->watch.timer, 0);
-		return;
-	}
-	bool gained = leader->term == 0;
-	leader->term = term;
-	leader->until_us = until_us;
-	timer_set_at(&leader->end, until_us / 1000);
-	if (gained)
-		leader->events.gained(leader->events.arg);
-}
-
 /* --- asking --- */
 
 static struct store_call *
@@ -95,13 +68,35 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	if (reply == NULL)
 		return; /* it is asked for again */
 	int64_t number = shared_number(reply, 0);
-	if (reply->verdict == VERDICT_OURS && number > 0) {
-		take(leader, number, call->run.link.sent_us);
-	} else if (reply->verdict == VERDICT_IN_FLIGHT) {
+	if (reply->verdict == VERDICT_IN_FLIGHT) {
 		if (!watch->again && number >= 0 &&
 		    number < LEADERSHIP_RENEW_MS)
 			timer_set(&watch->timer, number + 1);
 		lose(leader);
+		return;
+	}
+	if (reply->verdict != VERDICT_OURS || number <= 0)
+		return;
+	/*
+	 * It is ours in that term, as was asked for when that was sent.  What
+	 * comes too late, as after this process was stopped, says nothing of
+	 * now.
+	 */
+	int64_t until_us = call->run.link.sent_us +
+	    (LEADERSHIP_LEASE_MS - LEADERSHIP_MARGIN_MS) * INT64_C(1000);
+	bool gained = leader->term == 0;
+	if (!gained && number != leader->term) {
+		/* Redis has forgotten it, and somebody may have had it. */
+		timer_set(&watch->timer, 0);
+		lose(leader);
+	} else if (leader->term != leader->asked || clock_us() >= until_us) {
+		timer_set(&watch->timer, 0);
+	} else {
+		leader->term = number;
+		leader->until_us = until_us;
+		timer_set_at(&leader->end, until_us / 1000);
+		if (gained)
+			leader->events.gained(leader->events.arg);
 	}
 }
 

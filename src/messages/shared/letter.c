@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "messages/shared/letter.h"
+#include "store/record/redis_keys.h"
 
 enum {
 	UNTIL_DIGITS = 13, /* as scripts have Redis' clock */
@@ -16,17 +17,23 @@ enum {
 
 /* --- what is done with it --- */
 
-/* Begins it; the shard in which that letter is. */
+/* Begins it; the shard in which that letter is, with its lane. */
 static unsigned
 begin_op(struct letters *letters, struct letter_op *op,
     const struct letter_name *name)
 {
+	struct digest digest;
+	struct key_id of;
 	call_begin_op(letters->shared.store, &op->op);
 	op->letter = (struct letter){.position = SPAN("")};
 	op->has_next = op->sealed_shut = false;
 	op->letters = letters;
 	op->name = *name;
-	return letter_stored_shard(&letters->shared, name);
+	digest_begin(&digest, SPAN("letters"), SPAN(""));
+	digest_part(&digest, span_str(letters->shared.name));
+	digest_part(&digest, span_of(name->lane, DIGEST_BYTES));
+	digest_end(&digest, of.bytes);
+	return redis_keys_shard(letters->shared.store->conf, &of);
 }
 
 /* What an answer says of the letter; 0 or an error. */

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "messages/shared/letter_stored.h"
-#include "store/record/redis_keys.h"
 #include "store/record/seal.h"
 
 #define ALONE "--------------------------------"
@@ -231,18 +230,6 @@ letter_stored_read_body(
 }
 
 /* --- how Redis is asked --- */
-
-unsigned
-letter_stored_shard(const struct shared *shared, const struct letter_name *name)
-{
-	struct digest digest;
-	struct key_id of;
-	digest_begin(&digest, SPAN("letters"), SPAN(""));
-	digest_part(&digest, span_str(shared->name));
-	digest_part(&digest, span_of(name->lane, DIGEST_BYTES));
-	digest_end(&digest, of.bytes);
-	return redis_keys_shard(shared->store->conf, &of);
-}
 
 struct store_call *
 letter_stored_call(

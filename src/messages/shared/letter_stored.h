@@ -122,9 +122,6 @@ enum {
 /* A call of that script, with its keys; n_argv arguments are still to come. */
 struct store_call *letter_stored_call(const struct shared *shared,
     unsigned shard, enum script script, size_t n_argv);
-/* The shard in which that letter is, with its lane. */
-unsigned letter_stored_shard(
-    const struct shared *shared, const struct letter_name *name);
 /* Appends the letter's head, or its body, sealed where keys are. */
 void letter_stored_arg(struct store_call *call, const struct shared *shared,
     const struct letter *letter, bool body);

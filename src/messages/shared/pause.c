@@ -20,20 +20,6 @@ ask(struct shared_watch *watch)
 	    SPAN(""), SPAN(""));
 }
 
-static void
-log_change(const struct pause *pause)
-{
-	const struct shared *shared = &pause->watch.shared;
-	struct logline line = log_begin(
-	    pause->on ? pause->events.paused : pause->events.resumed);
-	log_str(&line, shared->kind, shared->name);
-	if (pause->on)
-		log_str(&line, "who", pause->who);
-	if (pause->on && pause->note[0] != '\0')
-		log_str(&line, "note", pause->note);
-	log_end(&line);
-}
-
 /* Operators do not pause twice in one millisecond. */
 static void
 heard(struct shared_watch *watch, const struct store_call *call,
@@ -58,8 +44,16 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	free(pause->note);
 	pause->who = on ? mem_str(call_reply_text(reply, 1)) : NULL;
 	pause->note = on ? mem_str(call_reply_text(reply, 2)) : NULL;
-	if (said)
-		log_change(pause);
+	if (said) {
+		struct logline line = log_begin(
+		    on ? pause->events.paused : pause->events.resumed);
+		log_str(&line, watch->shared.kind, watch->shared.name);
+		if (on)
+			log_str(&line, "who", pause->who);
+		if (on && pause->note[0] != '\0')
+			log_str(&line, "note", pause->note);
+		log_end(&line);
+	}
 	pause->events.changed(pause->events.arg);
 }
 
