@@ -250,67 +250,6 @@ reader_finish_unreachable(struct broker_reader *reader)
 		reader_finish_fail(f, true);
 }
 
-/* Its time is up, or its owner gives it up. */
-static void
-detach(struct op *op, int error)
-{
-	struct finishing *f = CONTAINER_OF(op, struct broker_finish, op)->token;
-	f->finish = NULL;
-	if (!f->sent)
-		end_finishing(f, error);
-	else if (f->message != NULL)
-		f->message->unsure = true;
-	if (error == E_TIMEOUT)
-		op_done(op, E_BROKER_DOWN);
-}
-
-/* One that was sent may take as long as something moves. */
-static int64_t
-more_ms(struct op *op)
-{
-	struct finishing *f = CONTAINER_OF(op, struct broker_finish, op)->token;
-	return f->sent ? f->reader->driver->more_ms(f) : 0;
-}
-
-static struct finishing *
-new_finishing(struct broker_reader *reader, struct broker_finish *finish)
-{
-	struct finishing *f = mem_zero(reader->driver->finishing_bytes);
-	f->reader = reader;
-	f->finish = finish;
-	if (!finish->mark)
-		f->message = reader_flight_find(reader, finish->position);
-	if (f->message != NULL) {
-		/* Of one before it, which was given up, nothing follows. */
-		if (f->message->finishing != NULL)
-			f->message->finishing->message = NULL;
-		f->message->finishing = f;
-	}
-	list_add_last(&reader->waiting, &f->of_reader);
-	return f;
-}
-
-void
-reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
-{
-	struct finishing *f = new_finishing(reader, finish);
-	finish->token = f;
-	finish->refused[0] = '\0';
-	finish->fault = BROKER_FAULT_PLACE;
-	op_start(&finish->op, reader->timeout_ms, detach);
-	if (reader->driver->more_ms != NULL)
-		finish->op.more_ms = more_ms;
-	/* Of what is not in flight here the broker knows if it is pending. */
-	const struct broker_put *put = finish->put;
-	bool asked = f->message != NULL || finish->mark ||
-	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
-	if (!asked)
-		reader_finish_end(f, BROKER_NOT_PENDING);
-	else if (!reader->reachable)
-		reader_finish_fail(f, true);
-	reader_kick(reader);
-}
-
 /*
  * --- questions ---
  *
@@ -509,11 +448,13 @@ reader_trouble_away(struct broker_reader *reader, const char *why, bool refuses)
 
 /* --- a turn --- */
 
-/* The owner may close the reader, or give it other credit, at each. */
 static void
-hand_over(struct broker_reader *reader)
+on_work(void *arg)
 {
+	struct broker_reader *reader = arg;
+	const struct driver *driver = reader->driver;
 	struct flight *f;
+	/* The owner may close it, or give it other credit, at each. */
 	while (!reader->leaving && reader->credit > 0 &&
 	       (f = LIST_FIRST(&reader->queue, struct flight, of_queue)) !=
 		   NULL) {
@@ -533,14 +474,6 @@ hand_over(struct broker_reader *reader)
 		reader->queued_bytes += message->bytes;
 		reader->credit = 0;
 	}
-}
-
-static void
-on_work(void *arg)
-{
-	struct broker_reader *reader = arg;
-	const struct driver *driver = reader->driver;
-	hand_over(reader);
 	if (reader->leaving) {
 		if (driver->leave(reader))
 			timer_set(&reader->end, 0);

@@ -177,9 +177,6 @@ void reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
 
 /* --- acknowledgements --- */
 
-/* For the core: as broker_reader_finish. */
-void reader_finish_start(
-    struct broker_reader *reader, struct broker_finish *finish);
 /* Moves it from waiting to sent, before the driver sends it. */
 void reader_finish_send(struct finishing *finishing);
 /*
