@@ -66,24 +66,6 @@ complaints_add(
 }
 
 void
-complaints_sort(struct complaints *complaints)
-{
-	struct complaint *list = complaints->list;
-	/* They come nearly so, and equals keep their order. */
-	for (size_t i = 1; i < complaints->count; i++) {
-		struct complaint moved = list[i];
-		size_t to = i;
-		while (to > 0 && (list[to - 1].line > moved.line ||
-				     (list[to - 1].line == moved.line &&
-					 list[to - 1].column > moved.column))) {
-			list[to] = list[to - 1];
-			to--;
-		}
-		list[to] = moved;
-	}
-}
-
-void
 complaints_free(struct complaints *complaints)
 {
 	for (size_t i = 0; i < complaints->count; i++) {

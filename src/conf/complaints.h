@@ -54,7 +54,5 @@ struct complaint *complaints_add(struct complaints *complaints, char *pointer,
  */
 void complaints_log(
     struct complaints *complaints, const char *file, enum event event);
-/* Puts them into the order of their places; at one place, as found. */
-void complaints_sort(struct complaints *complaints);
 /* Empties the list. */
 void complaints_free(struct complaints *complaints);

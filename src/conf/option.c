@@ -65,27 +65,6 @@ const struct option options[] = {
 const size_t n_options = sizeof options / sizeof options[0];
 
 const struct option *
-option_find(enum group group, struct span prefix, const char *name,
-    struct span *ret_section)
-{
-	size_t len = strlen(name);
-	*ret_section = SPAN("");
-	for (size_t i = 0; i < n_options; i++) {
-		const char *path = options[i].path;
-		if (options[i].group != group ||
-		    !span_starts(span_str(path), prefix) ||
-		    strncmp(path + prefix.len, name, len) != 0 ||
-		    strchr(name, '.') != NULL || len == 0)
-			continue;
-		if (path[prefix.len + len] == '\0')
-			return &options[i];
-		if (path[prefix.len + len] == '.')
-			*ret_section = span_of(path, prefix.len + len + 1);
-	}
-	return NULL;
-}
-
-const struct option *
 option_of_path(enum group group, const char *path)
 {
 	size_t i = 0;

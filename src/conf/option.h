@@ -69,13 +69,6 @@ option_preset(const struct option *option)
 	return none ? NULL : option->preset;
 }
 
-/*
- * The option that a member of that name has in the object of the group that
- * prefix leads to ("" or "store.").  NULL, and the prefix of the object that
- * such a member is ("store." for "store"), which is empty where there is none.
- */
-const struct option *option_find(enum group group, struct span prefix,
-    const char *name, struct span *ret_section);
 /* The option of that name, or "section.name"; there is one. */
 const struct option *option_of_path(enum group group, const char *path);
 /* The option of a group that fills the field; there is one. */

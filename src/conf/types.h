@@ -6,7 +6,7 @@
  * of it again, and the schema says it in JSON.
  */
 TYPE(BOOLEAN, bool, value_parse_boolean, show_boolean, {"type": "boolean"})
-TYPE(COUNT, int64_t, value_parse_count, show_number, {"type": "integer"})
+TYPE(COUNT, int64_t, value_parse_amount, show_number, {"type": "integer"})
 TYPE(DURATION, int64_t, value_parse_amount, show_number,
 	{"$ref": "#/$defs/duration"})
 TYPE(SIZE, int64_t, value_parse_amount, show_number, {"$ref": "#/$defs/size"})
@@ -149,7 +149,7 @@ TYPE(TARGET_PATH, char *, text_parse, show_text,
 	{"anyOf": [
 		{"type": "string", "pattern": "^/"},
 		{"$ref": "#/$defs/elsewhere"}]})
-TYPE(OWN_PATH, struct conf_route *, path_parse_own, show_own_path,
+TYPE(OWN_PATH, struct conf_route *, path_parse, show_own_path,
 	{"$ref": "#/$defs/path"})
 TYPE(UPSTREAM_NAME, const struct conf_upstream *, object_parse_named,
 	show_name, {"$ref": "#/$defs/string"})

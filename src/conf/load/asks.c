@@ -230,43 +230,38 @@ check_question(const struct asker *a)
 		    "record: \"store.encryption_keys\" is needed");
 }
 
-/*
- * By the name of its route gateways tell each other what is to be asked, and
- * records say whose they are: what another route has sent, and holds, would be
- * asked about, and set free, as if it were this one's.
- */
-static void
-check_name(const struct asker *a)
-{
-	const struct conf *conf = a->l->conf;
-	bool alone = conf_asks_alone(a->route->idempotency);
-	for (size_t i = 0; i < conf->n_routes && alone; i++) {
-		const struct conf_route *other = &conf->routes[i];
-		bool named = other != a->route && other->idempotency != NULL &&
-		    !other->observes && other->name != NULL &&
-		    !strcmp(other->name, a->route->name);
-		/* Of two that ask only the second is wrong. */
-		if (!named || (i > a->route->index &&
-			conf_asks_alone(other->idempotency)))
-			continue;
-		COMPLAIN(a, "another route is called \"%s\" too "
-		    "(/routes/%zu), and what it has sent would be asked about "
-		    "as this one's: \"name\" is needed", other->name, i);
-	}
-}
-
 void
 asks_check(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
 	const struct asker a = {l, at, route};
+	const struct conf *conf = l->conf;
 	const struct conf_broker *asked = route->idempotency->witness.broker;
+	bool alone = conf_asks_alone(route->idempotency);
 	check_question(&a);
 	if (asked != NULL && asked->kind != BROKER_POSTGRES)
 		complaints_at_member(l, at, "on_unknown.witness.broker",
 		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
 		    asked->name, kinds_all[asked->kind].name);
-	check_name(&a);
+	/*
+	 * By the name of its route gateways tell each other what is to be
+	 * asked, and records say whose they are: what another route has sent,
+	 * and holds, would be asked about, and set free, as if it were this
+	 * one's.
+	 */
+	for (size_t i = 0; i < conf->n_routes && alone; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		bool named = other != route && other->idempotency != NULL &&
+		    !other->observes && other->name != NULL &&
+		    !strcmp(other->name, route->name);
+		/* Of two that ask only the second is wrong. */
+		if (!named || (i > route->index &&
+			conf_asks_alone(other->idempotency)))
+			continue;
+		COMPLAIN(&a, "another route is called \"%s\" too "
+		    "(/routes/%zu), and what it has sent would be asked about "
+		    "as this one's: \"name\" is needed", other->name, i);
+	}
 }
 
 bool
@@ -282,39 +277,33 @@ asks_by_key(const struct conf_reconcile *asked)
  * A witness is told of by two fields, and another database or table is another
  * one.  A derived key is told where it is sent; that of a client always was.
  */
-static void
-make_mark(struct conf_idempotency *policy)
-{
-	const struct conf_witness *witness = &policy->witness;
-	bool has_witness = policy->on_unknown == UNKNOWN_WITNESS;
-	bool tells_key =
-	    policy->send_derived && asks_by_key(&policy->reconcile);
-	struct digest digest;
-	uint8_t bytes[DIGEST_BYTES];
-	policy->tells = has_witness || tells_key;
-	if (!policy->tells)
-		return;
-	digest_begin(&digest, SPAN("mark"), SPAN(""));
-	if (has_witness) {
-		digest_part(&digest, span_str(witness->broker->postgres));
-		digest_part(&digest, span_str(witness->table));
-		digest_part(&digest, span_str(policy->key_id_header));
-		digest_part(&digest, span_str(policy->attempt_header));
-	}
-	if (tells_key)
-		digest_part(&digest, span_str(policy->headers.list[0]));
-	digest_end(&digest, bytes);
-	memcpy(policy->mark, bytes, sizeof policy->mark);
-}
-
 void
 asks_mark(struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		/* The conf is still in the making. */
-		struct conf_idempotency *policy = (struct conf_idempotency *)
-		    (uintptr_t)conf->routes[i].idempotency;
-		if (policy != NULL)
-			make_mark(policy);
+		struct conf_idempotency *p = (struct conf_idempotency *)(
+		    uintptr_t)conf->routes[i].idempotency;
+		bool has_witness =
+		    p != NULL && p->on_unknown == UNKNOWN_WITNESS;
+		bool tells_key = p != NULL && p->send_derived &&
+		    asks_by_key(&p->reconcile);
+		struct digest digest;
+		uint8_t bytes[DIGEST_BYTES];
+		if (!has_witness && !tells_key)
+			continue;
+		p->tells = true;
+		digest_begin(&digest, SPAN("mark"), SPAN(""));
+		if (has_witness) {
+			digest_part(
+			    &digest, span_str(p->witness.broker->postgres));
+			digest_part(&digest, span_str(p->witness.table));
+			digest_part(&digest, span_str(p->key_id_header));
+			digest_part(&digest, span_str(p->attempt_header));
+		}
+		if (tells_key)
+			digest_part(&digest, span_str(p->headers.list[0]));
+		digest_end(&digest, bytes);
+		memcpy(p->mark, bytes, sizeof p->mark);
 	}
 }

@@ -39,12 +39,12 @@ brokers_check_members(struct loader *l, enum group group,
 	if (group != GROUP_BROKER)
 		needed = kinds_place(group, broker->kind);
 	/* What stands in the place of what is to be read or written. */
-	if (needed != NULL && loader_value_in(object, needed->path) == NULL) {
+	if (needed != NULL && loader_value(object, needed->path) == NULL) {
 		for (unsigned k = BROKER_KIND_COUNT_; k-- > 0;) {
 			const struct option *other =
 			    kinds_place(group, (enum broker_kind)k);
 			if (other != NULL &&
-			    loader_value_in(object, other->path) != NULL)
+			    loader_value(object, other->path) != NULL)
 				instead = other;
 		}
 		const char *kind = kinds_all[broker->kind].name;
@@ -63,7 +63,7 @@ brokers_check_members(struct loader *l, enum group group,
 		const struct option *option = &options[i];
 		if (option->group != group ||
 		    kinds_fit(option, broker->kind) ||
-		    loader_value_in(object, option->path) == NULL)
+		    loader_value(object, option->path) == NULL)
 			continue;
 		/* What goes with the other one is no mistake of its own. */
 		if (is_way(option))

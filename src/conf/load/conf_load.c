@@ -105,8 +105,9 @@ entry_name(const struct conf *conf, const char *pointer)
 void
 conf_load_place(const struct conf *conf, struct complaints *complaints)
 {
+	struct complaint *list = complaints->list;
 	for (size_t i = 0; i < complaints->count; i++) {
-		struct complaint *c = &complaints->list[i];
+		struct complaint *c = &list[i];
 		if (c->line > 0 || c->pointer == NULL)
 			continue;
 		struct spot at =
@@ -124,7 +125,18 @@ conf_load_place(const struct conf *conf, struct complaints *complaints)
 		}
 		free(name);
 	}
-	complaints_sort(complaints);
+	/* They come nearly in their order, and equals keep theirs. */
+	for (size_t i = 1; i < complaints->count; i++) {
+		struct complaint moved = list[i];
+		size_t to = i;
+		while (to > 0 && (list[to - 1].line > moved.line ||
+				     (list[to - 1].line == moved.line &&
+					 list[to - 1].column > moved.column))) {
+			list[to] = list[to - 1];
+			to--;
+		}
+		list[to] = moved;
+	}
 }
 
 void
@@ -146,18 +158,6 @@ free_login(void *object)
 	free(login);
 }
 
-static void
-keep_login(struct loader *l)
-{
-	struct conf_redis *redis = &l->conf->store.redis;
-	if (redis->password == NULL)
-		return;
-	struct conf_login *login = mem_zero(sizeof *login);
-	login->user = mem_text(redis->user);
-	login->password = secret_str(span_str(redis->password));
-	redis->login = loader_swappable(l, login, free_login);
-}
-
 /* Each fixed option of the whole file as one digest of its JSON. */
 static void
 digest_fixed_options(struct loader *l)
@@ -169,7 +169,7 @@ digest_fixed_options(struct loader *l)
 		bool listens = option->type == TYPE_LISTENS;
 		if (option->group != GROUP_ROOT || !option->restart)
 			continue;
-		json_t *value = loader_value(l, option->path);
+		json_t *value = loader_value(l->root, option->path);
 		char *text = value != NULL && !listens
 		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
 		    : mem_str(span_str(option_preset(option)));
@@ -224,6 +224,7 @@ check_each(struct loader *l, const char *path,
 {
 	const struct option *option = option_of_path(GROUP_ROOT, path);
 	struct json_place list = {NULL, path, 0};
+	json_t *object = loader_value(l->root, path);
 	struct option_entries all;
 	memcpy(&all, (char *)l->conf + option->offset, sizeof all);
 	for (size_t i = 0; i < all.count; i++) {
@@ -231,8 +232,7 @@ check_each(struct loader *l, const char *path,
 		    i * option_lists[option->type].size;
 		const char *name = *(char **)(void *)entry;
 		struct json_place at = {&list, name, 0};
-		check(l, &at, json_object_get(loader_value(l, path), name),
-		    entry);
+		check(l, &at, json_object_get(object, name), entry);
 	}
 }
 
@@ -243,9 +243,9 @@ check_each(struct loader *l, const char *path,
 static void
 load_values(struct loader *l)
 {
+	struct conf_redis *redis = &l->conf->store.redis;
 	spots_each_twice(l->conf->spots, complain_twice, l->complaints);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
-	object_load_late(l);
 	l->n_alone = l->complaints->count;
 	check_each(l, "upstreams", cross_check_upstream);
 	check_each(l, "brokers", brokers_check);
@@ -254,7 +254,12 @@ load_values(struct loader *l)
 	check_each(l, "relays", source_relay_check);
 	source_places_check(l);
 	digest_fixed_options(l);
-	keep_login(l);
+	if (redis->password != NULL) {
+		struct conf_login *login = mem_zero(sizeof *login);
+		login->user = mem_text(redis->user);
+		login->password = secret_str(span_str(redis->password));
+		redis->login = loader_swappable(l, login, free_login);
+	}
 	conf_load_place(l->conf, l->complaints);
 	if (l->complaints->count > 0)
 		return;

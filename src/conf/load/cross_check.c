@@ -33,9 +33,9 @@ cross_check_pairs(struct loader *l, enum group group,
 	const char *said = "";
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		const char *path = pairs[i].path, *other = pairs[i].other;
-		bool beside = loader_value_in(object, other) != NULL;
+		bool beside = loader_value(object, other) != NULL;
 		if (pairs[i].group != group || !strcmp(path, said) ||
-		    loader_value_in(object, path) == NULL ||
+		    loader_value(object, path) == NULL ||
 		    beside == (pairs[i].relation == NEEDS))
 			continue;
 		said = path;
@@ -117,8 +117,8 @@ check_admin(struct loader *l)
 			break;
 		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
-	    loader_value(l, "admin.token") == NULL &&
-	    json_object_size(loader_value(l, "admin.tokens")) == 0)
+	    loader_value(l->root, "admin.token") == NULL &&
+	    json_object_size(loader_value(l->root, "admin.tokens")) == 0)
 		complaints_at_member(l, NULL, "admin.listen",
 		    "others can reach this address: \"admin.token\" is "
 		    "needed");
@@ -136,24 +136,19 @@ check_admin(struct loader *l)
 
 /* --- a Redis: the store's, or a broker's --- */
 
-static bool
-has(const struct redis_members *m, const char *path)
-{
-	return loader_value_in(m->object, path) != NULL;
-}
-
 /* User and password come from the URL, or from members of their own. */
 static void
 check_login(struct loader *l, const struct redis_members *m, char **password)
 {
 	static const char *const both[] = {"user", "password"};
 	struct conf_redis *redis = m->redis;
-	bool has_user = has(m, "user"), has_password = has(m, "password");
+	bool has_user = loader_value(m->object, "user") != NULL;
+	bool has_password = loader_value(m->object, "password") != NULL;
 	redis->login_elsewhere =
 	    (redis->url.user != NULL || redis->url.password != NULL) &&
 	    json_is_object(json_object_get(m->object, "redis"));
 	for (size_t i = 0; i < 2; i++) {
-		if (!has(m, both[i]))
+		if (loader_value(m->object, both[i]) == NULL)
 			continue;
 		if (redis->managed)
 			complaints_at_member(l, m->at, both[i],
@@ -192,12 +187,13 @@ cross_check_redis(
 	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
 	check_login(l, m, password);
 	/* The mere presence says whether TLS is spoken there. */
-	if (many && has(m, "tls"))
+	if (many && loader_value(m->object, "tls") != NULL)
 		redis->tls.on = true;
 	/* Otherwise it has been complained about, and may have meant TLS. */
 	bool known = redis->managed || redis->address.text != NULL || many;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (known && !redis->tls.on && has(m, all[i]))
+		if (known && !redis->tls.on &&
+		    loader_value(m->object, all[i]) != NULL)
 			complaints_at_member(l, m->at, all[i],
 			    "only \"rediss://...\", a cluster and Sentinels "
 			    "have this: where that Redis speaks TLS, its URL "
@@ -206,29 +202,24 @@ cross_check_redis(
 		certificates_load_redis(l, m->at, m->prefix, &redis->tls);
 }
 
-/* Whether the store has something wrong that is meant to lead to a Redis. */
-static bool
-is_meant(const struct loader *l)
-{
-	const char *text = json_string_value(loader_value(l, "store.redis"));
-	bool meant = text != NULL && strcmp(text, "managed") != 0;
-	/* Under a name that there is not, too. */
-	for (size_t i = 0; i < l->n_alone && !meant; i++)
-		meant = l->complaints->list[i].of_name &&
-		    !strncmp(l->complaints->list[i].pointer, "/store/", 7);
-	return meant;
-}
-
 static void
 check_store(struct loader *l)
 {
 	struct conf_store *store = &l->conf->store;
 	struct json_place at = {NULL, "store", 0};
+	json_t *object = loader_value(l->root, "store");
 	const struct redis_members members = {
-	    "store.", loader_value(l, "store"), &at, &store->redis};
-	/* Also where what they say is wrong. */
-	if (has(&members, "cluster") || has(&members, "sentinels") ||
-	    is_meant(l))
+	    "store.", object, &at, &store->redis};
+	const char *text = json_string_value(loader_value(object, "redis"));
+	/* What is meant to lead to a Redis may be wrong. */
+	bool meant = (text != NULL && strcmp(text, "managed") != 0) ||
+	    loader_value(object, "cluster") != NULL ||
+	    loader_value(object, "sentinels") != NULL;
+	/* Under a name that there is not, too. */
+	for (size_t i = 0; i < l->n_alone && !meant; i++)
+		meant = l->complaints->list[i].of_name &&
+		    !strncmp(l->complaints->list[i].pointer, "/store/", 7);
+	if (meant)
 		store->redis.managed = false;
 	cross_check_pairs(l, GROUP_ROOT, NULL, l->root);
 	cross_check_redis(l, &members, &store->redis.password);
@@ -381,48 +372,37 @@ check_scope(struct loader *l, const struct json_place *list,
 		    "\"trust_overrides\" of the upstream is true", s->header);
 }
 
-/* What clients send as a key is not looked at: then the body must make one. */
-static void
-check_no_header(struct loader *l, const struct json_place *at,
-    const struct conf_route *route)
-{
-	const struct conf_idempotency *policy = route->idempotency;
-	if (policy->headers.count > 0 ||
-	    loader_wrong_alone(l, route, "header") ||
-	    loader_wrong_alone(l, route, "derive_key"))
-		return;
-	if (!policy->derive_from_body && policy->derive_from.count == 0)
-		complaints_at_member(l, at, "header",
-		    "no request would have a key: without a header "
-		    "\"derive_key\" is needed");
-	if (policy->send_derived)
-		complaints_at_member(l, at, "send_derived",
-		    "there is no header to send it in: \"header\" is "
-		    "empty");
-}
-
 /*
  * What the upstream is told is dropped from the client's request, where the key
  * and the scope are needed; a witness must be told both.
  */
 static void
 check_told(struct loader *l, const struct json_place *at,
-    const struct conf_idempotency *policy, const char *member,
-    const char *header)
+    const struct conf_idempotency *policy)
 {
-	for (size_t i = 0; i < policy->headers.count + policy->scope.count;
-	     i++) {
-		const char *used = i < policy->headers.count
-		    ? policy->headers.list[i]
-		    : scopes_header(
-			  &policy->scope.list[i - policy->headers.count]);
-		if (used != NULL && !strcasecmp(used, header))
-			complaints_at(l, at, "\"%s\" names a header of the "
-			    "key or the scope", member);
+	const char *const told[][2] = {
+	    {"attempt_header", policy->attempt_header},
+	    {"key_id_header", policy->key_id_header}};
+	const struct strings *keys = &policy->headers;
+	for (size_t k = 0; k < 2; k++) {
+		const char *member = told[k][0], *header = told[k][1];
+		for (size_t i = 0; i < keys->count + policy->scope.count; i++) {
+			const char *used = i < keys->count
+			    ? keys->list[i]
+			    : scopes_header(
+				  &policy->scope.list[i - keys->count]);
+			if (used != NULL && !strcasecmp(used, header))
+				complaints_at(l, at, "\"%s\" names a header "
+				    "of the key or the scope", member);
+		}
+		if (*header == '\0' && policy->on_unknown == UNKNOWN_WITNESS)
+			complaints_at_member(l, at, member, "the API must be "
+			    "told, or it cannot write a row for the witness");
 	}
-	if (*header == '\0' && policy->on_unknown == UNKNOWN_WITNESS)
-		complaints_at_member(l, at, member, "the API must be told, or "
-		    "it cannot write a row for the witness");
+	if (*policy->key_id_header != '\0' &&
+	    !strcasecmp(policy->key_id_header, policy->attempt_header))
+		complaints_at_member(l, at, "key_id_header",
+		    "\"attempt_header\" is the same");
 }
 
 /* One object of idempotency, by itself. */
@@ -438,12 +418,7 @@ check_policy(struct loader *l, const struct json_place *at,
 		    policy->on_unknown == UNKNOWN_WITNESS
 			? "Idempotency-Key-Id"
 			: "");
-	check_told(l, at, policy, "attempt_header", policy->attempt_header);
-	check_told(l, at, policy, "key_id_header", policy->key_id_header);
-	if (*policy->key_id_header != '\0' &&
-	    !strcasecmp(policy->key_id_header, policy->attempt_header))
-		complaints_at_member(l, at, "key_id_header",
-		    "\"attempt_header\" is the same");
+	check_told(l, at, policy);
 	if (policy->fingerprint_only.count > 0 &&
 	    (policy->fingerprint_include & FINGERPRINT_BODY) == 0)
 		complaints_at_member(l, at, "fingerprint.only",
@@ -479,7 +454,17 @@ check_keys(struct loader *l, const struct json_place *at,
 	struct json_place scope = {at, "scope", 0};
 	for (size_t k = 0; k < policy->scope.count; k++)
 		check_scope(l, &scope, route, &policy->scope.list[k]);
-	check_no_header(l, at, route);
+	/* No key of a client is looked at: then the body must make one. */
+	bool bare = policy->headers.count == 0 &&
+	    !loader_wrong_alone(l, route, "header") &&
+	    !loader_wrong_alone(l, route, "derive_key");
+	if (bare && !policy->derive_from_body && policy->derive_from.count == 0)
+		complaints_at_member(l, at, "header",
+		    "no request would have a key: without a header "
+		    "\"derive_key\" is needed");
+	if (bare && policy->send_derived)
+		complaints_at_member(l, at, "send_derived",
+		    "there is no header to send it in: \"header\" is empty");
 	/* It may have {*}, too. */
 	for (size_t k = 0; k < policy->namespace.count; k++) {
 		const struct template_piece *piece =
@@ -517,26 +502,21 @@ check_routes(struct loader *l)
 
 /* --- what follows from others --- */
 
-/* The host's name, with "-" for what a name here does not have. */
-static char *
-name_of_host(struct loader *l)
-{
-	char name[65] = "";
-	if (gethostname(name, sizeof name - 1) != 0 || *name == '\0')
-		return loader_str(l, "onceproxy");
-	for (char *p = name; *p != '\0'; p++)
-		if (!ascii_is_alpha(*p) && !ascii_is_digit(*p) &&
-		    strchr("._-", *p) == NULL)
-			*p = '-';
-	return loader_str(l, name);
-}
-
 void
 cross_check_fill_in(struct loader *l)
 {
 	struct conf *conf = l->conf;
-	if (conf->instance == NULL)
-		conf->instance = name_of_host(l);
+	if (conf->instance == NULL) {
+		char host[65] = "";
+		bool named =
+		    gethostname(host, sizeof host - 1) == 0 && *host != '\0';
+		conf->instance = loader_str(l, named ? host : "onceproxy");
+		/* For what a name here does not have. */
+		for (char *p = conf->instance; *p != '\0'; p++)
+			if (!ascii_is_alpha(*p) && !ascii_is_digit(*p) &&
+			    strchr("._-", *p) == NULL)
+				*p = '-';
+	}
 	if (conf->workers == 0) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 		int64_t most = option_of_path(GROUP_ROOT, "workers")->max;

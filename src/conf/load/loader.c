@@ -48,7 +48,7 @@ loader_swappable(
 }
 
 json_t *
-loader_value_in(json_t *object, const char *path)
+loader_value(json_t *object, const char *path)
 {
 	json_t *value = object;
 	struct span rest = span_str(path);

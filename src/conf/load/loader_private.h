@@ -79,13 +79,7 @@ struct swappable *loader_swappable(
     struct loader *l, void *object, void (*free_object)(void *object));
 
 /* What an object (or NULL) has at a path such as "tls.ca"; NULL: nothing. */
-json_t *loader_value_in(json_t *object, const char *path);
-/* The same of the file: "store.tls.ca". */
-static inline json_t *
-loader_value(const struct loader *l, const char *path)
-{
-	return loader_value_in(l->root, path);
-}
+json_t *loader_value(json_t *object, const char *path);
 
 /* The functions that read a value of each type into its field. */
 #define TYPE(name, ctype, parse, show, ...) \

@@ -72,11 +72,37 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 }
 
 /* What needs others that may stand behind it in the file. */
-static bool
-is_late(const struct option *option)
+static const bool is_late[TYPE_COUNT_] = {
+    [TYPE_DEFAULTS] = true,
+    [TYPE_ROUTES] = true,
+    [TYPE_SOURCES] = true,
+    [TYPE_RELAYS] = true,
+};
+
+/*
+ * The option that a member of that name has in the object of the group that
+ * prefix leads to ("" or "store.").  NULL, and the prefix of the object that
+ * such a member is ("store." for "store"), which is empty where there is none.
+ */
+static const struct option *
+find_option(enum group group, struct span prefix, const char *name,
+    struct span *ret_section)
 {
-	return option->type == TYPE_DEFAULTS || option->type == TYPE_ROUTES ||
-	    option->type == TYPE_SOURCES || option->type == TYPE_RELAYS;
+	size_t len = strlen(name);
+	*ret_section = SPAN("");
+	for (size_t i = 0; i < n_options; i++) {
+		const char *path = options[i].path;
+		if (options[i].group != group ||
+		    !span_starts(span_str(path), prefix) ||
+		    strncmp(path + prefix.len, name, len) != 0 ||
+		    strchr(name, '.') != NULL || len == 0)
+			continue;
+		if (path[prefix.len + len] == '\0')
+			return &options[i];
+		if (path[prefix.len + len] == '.')
+			*ret_section = span_of(path, prefix.len + len + 1);
+	}
+	return NULL;
 }
 
 /* The members of the object that prefix leads to. */
@@ -96,12 +122,12 @@ read_members(struct loader *l, enum group group, struct span prefix,
 		struct json_place here = {at, name, 0};
 		struct span section;
 		const struct option *option =
-		    option_find(group, prefix, name, &section);
+		    find_option(group, prefix, name, &section);
 		if (option == NULL && section.len > 0)
 			read_members(l, group, section, &here, member, base);
 		else if (option == NULL)
 			unknown_member(l, group, prefix, &here, member);
-		else if (!is_late(option))
+		else if (!is_late[option->type])
 			load_option(l, option, &here, member, base);
 	}
 }
@@ -112,16 +138,11 @@ object_load(struct loader *l, enum group group, const struct json_place *at,
 {
 	object_load_presets(l, group, base);
 	read_members(l, group, SPAN(""), at, value, base);
-}
-
-void
-object_load_late(struct loader *l)
-{
-	for (size_t i = 0; i < n_options; i++) {
-		struct json_place at = {NULL, options[i].path, 0};
-		json_t *value = loader_value(l, options[i].path);
-		if (is_late(&options[i]) && value != NULL)
-			load_option(l, &options[i], &at, value, l->conf);
+	for (size_t i = 0; i < n_options && group == GROUP_ROOT; i++) {
+		struct json_place late = {at, options[i].path, 0};
+		json_t *found = json_object_get(value, options[i].path);
+		if (is_late[options[i].type] && found != NULL)
+			load_option(l, &options[i], &late, found, base);
 	}
 }
 
@@ -282,7 +303,7 @@ object_parse_named(struct loader *l, const struct given *given)
 		    span_str(*(char **)(void *)((char *)from.entries +
 			i * size)));
 	/* Where there are none that could be named, that is the mistake. */
-	if (!broker && !json_is_object(loader_value(l, all->path)))
+	if (!broker && !json_is_object(loader_value(l->root, all->path)))
 		return;
 	if (!broker && strstr(name, "://") != NULL)
 		complaints_at(l, given->at, "must be a name in \"%s\", not a "
@@ -296,37 +317,29 @@ object_parse_named(struct loader *l, const struct given *given)
 
 /* --- idempotency --- */
 
-/* What the preset of an object stands for, which its own members beat. */
-static void
-read_preset_of(struct loader *l, const struct given *given,
-    struct conf_idempotency *policy)
-{
-	const struct option *option =
-	    option_of_path(GROUP_IDEMPOTENCY, "preset");
-	struct json_place at = {given->at, "preset", 0};
-	json_t *name = json_object_get(given->value, "preset");
-	size_t before = l->complaints->count;
-	if (name != NULL)
-		load_option(l, option, &at, name, policy);
-	if (name == NULL || l->complaints->count > before)
-		return;
-	json_t *members = api_preset_members(policy->preset);
-	read_members(l, GROUP_IDEMPOTENCY, SPAN(""), NULL, members, policy);
-	json_decref(members);
-}
-
 /* A route's starts from the file's `defaults`, wherever these stand. */
 void
 object_parse_idempotency(struct loader *l, const struct given *given)
 {
 	struct conf_idempotency *policy = loader_alloc(l, sizeof *policy);
+	enum group group = GROUP_IDEMPOTENCY;
+	struct json_place at = {given->at, "preset", 0};
+	json_t *preset = json_object_get(given->value, "preset");
+	size_t before = l->complaints->count;
 	if (given->option->type == TYPE_DEFAULTS)
-		object_load_presets(l, GROUP_IDEMPOTENCY, policy);
+		object_load_presets(l, group, policy);
 	else
 		*policy = *l->conf->defaults;
-	read_preset_of(l, given, policy);
-	read_members(
-	    l, GROUP_IDEMPOTENCY, SPAN(""), given->at, given->value, policy);
+	if (preset != NULL)
+		load_option(l, option_of_path(group, "preset"), &at, preset,
+		    policy);
+	/* What it stands for is beaten by the members beside it. */
+	if (preset != NULL && l->complaints->count == before) {
+		json_t *members = api_preset_members(policy->preset);
+		read_members(l, group, SPAN(""), NULL, members, policy);
+		json_decref(members);
+	}
+	read_members(l, group, SPAN(""), given->at, given->value, policy);
 	*(const struct conf_idempotency **)given_field(given) = policy;
 }
 

@@ -11,11 +11,9 @@
 
 /* Gives every field of a group its default; the struct is zeroed. */
 void object_load_presets(struct loader *l, enum group group, void *base);
-/* The same, and reads an object of the group into it. */
+/*
+ * The same, and reads an object of the group into it; of the whole file what
+ * names others, which may stand behind it, once all else is read.
+ */
 void object_load(struct loader *l, enum group group,
     const struct json_place *at, json_t *value, void *base);
-/*
- * What names and the like refer to, which may stand behind it in the file:
- * routes, sources and relays, once all else is read.
- */
-void object_load_late(struct loader *l);

@@ -89,18 +89,22 @@ read_path(struct loader *l, const char *text, struct conf_route *route)
 	return wrong;
 }
 
-/* The path of a route, taken apart. */
+/* The path of a route, or one where the gateway answers for it, taken apart. */
 void
 path_parse(struct loader *l, const struct given *given)
 {
-	struct conf_route *route = given->base;
+	bool own = given->option->type == TYPE_OWN_PATH;
+	struct conf_route *route =
+	    own ? loader_alloc(l, sizeof *route) : given->base;
 	char *text = text_read(l, given->at, given->value);
 	const char *wrong = text != NULL ? read_path(l, text, route) : NULL;
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 		route->n_segments = 0;
-	} else {
+	} else if (text != NULL) {
 		route->path = text;
+		if (own)
+			*(struct conf_route **)given_field(given) = route;
 	}
 }
 
@@ -127,19 +131,6 @@ path_no_variable(const struct conf_route *route, struct span name)
 }
 
 /* --- paths where the gateway itself answers for a route --- */
-
-void
-path_parse_own(struct loader *l, const struct given *given)
-{
-	struct conf_route *own = loader_alloc(l, sizeof *own);
-	own->path = text_read(l, given->at, given->value);
-	const char *wrong =
-	    own->path != NULL ? read_path(l, own->path, own) : NULL;
-	if (wrong != NULL)
-		complaints_at(l, given->at, "%s", wrong);
-	else if (own->path != NULL)
-		*(struct conf_route **)given_field(given) = own;
-}
 
 /* What a record's name is made of besides the scope must be in the path. */
 static const char *

@@ -26,13 +26,6 @@ wrong_field(const char *text)
 	return NULL;
 }
 
-/* "" stands for none. */
-static const char *
-wrong_optional_field(const char *text)
-{
-	return *text == '\0' ? NULL : wrong_field(text);
-}
-
 static const char *
 wrong_field_value(const char *text)
 {
@@ -195,7 +188,7 @@ const struct rule rule_of[TYPE_COUNT_] = {
     [TYPE_PLAIN_NAME] = {.wrong = name_wrong_plain},
     [TYPE_PREFIX] = {.wrong = wrong_key_prefix},
     [TYPE_URI_PREFIX] = {.wrong = wrong_uri_prefix},
-    [TYPE_FIELD] = {.wrong = wrong_optional_field},
+    [TYPE_FIELD] = {.wrong = wrong_field, .none = true},
     [TYPE_FIELD_VALUE] = {.wrong = wrong_field_value},
     [TYPE_MESSAGE_HEADERS] = {.wrong = wrong_message_header},
     [TYPE_METHOD] = {.wrong = wrong_method},

@@ -13,6 +13,7 @@ extern const struct rule {
 	bool some;       /* of a list: one at least */
 	bool nocase;     /* names that differ in case only are the same */
 	bool short_form; /* one may stand there instead of a list */
+	bool none;       /* "" stands for none, and is right */
 } rule_of[TYPE_COUNT_];
 
 /* What PostgreSQL cuts names at (NAMEDATALEN). */

@@ -67,10 +67,14 @@ check_variables(const struct checked *c, const struct json_place *at,
 	}
 }
 
+/* All that is to be in one: variables, the key and the order. */
 static void
-check_templates(const struct checked *c)
+check_parts(const struct checked *c)
 {
+	static const char no_headers[] = "\"columns.headers\" is needed too";
 	const struct conf_source *source = c->source;
+	bool table = reads(c, BROKER_POSTGRES);
+	bool has_headers = !table || source->columns.headers != NULL;
 	struct json_place request = {c->at, "request", 0};
 	struct json_place path = {&request, "path", 0};
 	struct json_place headers = {&request, "headers", 0};
@@ -80,19 +84,10 @@ check_templates(const struct checked *c)
 		    &headers, source->request.headers[i].name, 0};
 		check_variables(c, &at, &source->request.headers[i].value);
 	}
-}
-
-static void
-check_identity(const struct checked *c)
-{
-	static const char headers[] = "\"columns.headers\" is needed too";
-	const struct conf_source *source = c->source;
-	bool table = reads(c, BROKER_POSTGRES);
-	bool has_headers = !table || source->columns.headers != NULL;
 	if (source->key == SOURCE_KEY_HEADER && !has_headers)
-		COMPLAIN(c, "key", "%s", headers);
+		COMPLAIN(c, "key", "%s", no_headers);
 	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
-		COMPLAIN(c, "order_by", "%s", headers);
+		COMPLAIN(c, "order_by", "%s", no_headers);
 	if (source->order_by == SOURCE_ORDER_KEY && !reads(c, BROKER_KAFKA))
 		COMPLAIN(c, "order_by",
 		    "the messages of this broker have no key");
@@ -283,8 +278,7 @@ source_check(struct loader *l, const struct json_place *at, json_t *value,
 	if (source->broker == NULL)
 		return;
 	brokers_check_members(l, GROUP_SOURCE, at, value, source->broker);
-	check_templates(&c);
-	check_identity(&c);
+	check_parts(&c);
 	/* What a finished row is told by is not what the message says. */
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (set != NULL && all[i] != NULL && !strcmp(set, all[i]))

@@ -122,18 +122,6 @@ add_places(struct loader *l, struct message_places *places,
 	add_place(places, at, source, DEAD_LETTERS, source->dead_letters);
 }
 
-static void
-add_relay(struct message_places *places, const struct json_place *at,
-    const struct conf_relay *relay)
-{
-	bool kafka = relay->broker->kind == BROKER_KAFKA;
-	const char *name = kafka ? relay->topic : relay->table;
-	if (name != NULL)
-		places->list[places->count++] = (struct message_place){*at,
-		    relay->broker, NULL, OUTCOMES, kafka ? "topic" : "table",
-		    name};
-}
-
 /* --- what must differ --- */
 
 /* Why no place may be the other one; NULL: it may. */
@@ -198,7 +186,7 @@ static void
 check_kind(struct loader *l, const struct message_place *place)
 {
 	const json_t *value = json_object_get(
-	    json_object_get(loader_value(l, "sources"), place->at.member),
+	    json_object_get(loader_value(l->root, "sources"), place->at.member),
 	    place->path);
 	bool other = false;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
@@ -281,10 +269,15 @@ source_places_check(struct loader *l)
 		add_places(l, &all, &at, source);
 	}
 	for (size_t i = 0; i < conf->n_relays; i++) {
-		struct json_place at = {&relays, conf->relays[i].name, 0};
-		if (conf->relays[i].kind != RELAY_WEBHOOK &&
-		    conf->relays[i].broker != NULL)
-			add_relay(&all, &at, &conf->relays[i]);
+		const struct conf_relay *relay = &conf->relays[i];
+		const struct conf_broker *broker = relay->broker;
+		bool kafka = broker != NULL && broker->kind == BROKER_KAFKA;
+		const char *name = kafka ? relay->topic : relay->table;
+		if (relay->kind != RELAY_WEBHOOK && broker != NULL &&
+		    name != NULL)
+			all.list[all.count++] = (struct message_place){
+			    {&relays, relay->name, 0}, broker, NULL, OUTCOMES,
+			    kafka ? "topic" : "table", name};
 	}
 	for (size_t i = 0; i < all.count; i++)
 		check_place(l, &all.list[i], &all);

@@ -9,7 +9,6 @@
 #include "conf/load/source_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
-#include "conf/nearest.h"
 #include "conf/words.h"
 
 /* Whether the value is an object, and no text that is elsewhere. */
@@ -98,7 +97,8 @@ source_value_parse_place(struct loader *l, const struct given *given)
 	const char *text = json_string_value(given->value);
 	const struct kind_words *kind = NULL, *meant = NULL;
 	json_t *source = given->at != NULL && given->at->up != NULL
-	    ? json_object_get(loader_value(l, "sources"), given->at->up->member)
+	    ? json_object_get(loader_value(l->root, "sources"),
+		  given->at->up->member)
 	    : NULL;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
 		if (json_object_get(given->value, kinds_all[k].put) != NULL)
@@ -125,24 +125,6 @@ source_value_parse_place(struct loader *l, const struct given *given)
 _Static_assert(SOURCE_KEY_POINTERS == 2 && SOURCE_KEY_HEADER == 3 &&
 	SOURCE_ORDER_POINTERS == 4 && SOURCE_ORDER_HEADER == 5,
     "two kinds stand behind the words of key, and of order_by");
-
-/* What is near no word may be a member's name, which is suggested later. */
-static void
-complain_of_chosen(
-    struct loader *l, const struct given *given, const char *text)
-{
-	struct nearest nearest = nearest_to(span_str(text));
-	struct span list = span_str(given->option->words), word;
-	char *listed = words_listed(given->option->words);
-	while (span_next(&list, ' ', &word))
-		nearest_try(&nearest, word);
-	complaints_at(l, given->at,
-	    "must be %s, or {\"header\": NAME}, or a list of JSON pointers "
-	    "like [\"/order_id\"]%s%.*s%s", listed,
-	    nearest.found.ptr != NULL ? "; did you mean \"" : "",
-	    SPAN_FMT(nearest.found), nearest.found.ptr != NULL ? "\"?" : "");
-	free(listed);
-}
 
 /*
  * The number of the word, or that behind the words for pointers, or the next
@@ -177,8 +159,11 @@ source_value_parse_chosen(struct loader *l, const struct given *given)
 		    : -1;
 		if (index >= 0)
 			*chosen = (unsigned)index;
-		else if (text != NULL)
-			complain_of_chosen(l, given, text);
+		else if (text != NULL) /* perhaps a member's name */
+			unknown_word(l, given->at, "must be", text,
+			    given->option->words, ", or {\"header\": NAME}, "
+			    "or a list of JSON pointers like "
+			    "[\"/order_id\"]");
 	}
 }
 

@@ -145,7 +145,8 @@ text_read_as(struct loader *l, const struct json_place *at,
     const json_t *value, enum option_type type)
 {
 	char *text = text_read(l, at, value);
-	const char *wrong = text ? rule_of[type].wrong(text) : NULL;
+	bool none = text == NULL || (rule_of[type].none && *text == '\0');
+	const char *wrong = none ? NULL : rule_of[type].wrong(text);
 	if (wrong != NULL)
 		complaints_at(l, at, "%s", wrong);
 	return wrong == NULL ? text : NULL;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "conf/load/unknown_private.h"
+#include "conf/words.h"
 
 static const char no_such[] = "there is no such member";
 
@@ -196,6 +197,36 @@ unknown_beside(
 	struct nearest nearest = nearest_to(span_str(at->member));
 	nearest_try(&nearest, span_str(other));
 	say_nearest(l, at, &nearest);
+}
+
+/* --- words --- */
+
+void
+unknown_word(struct loader *l, const struct json_place *at, const char *must,
+    const char *text, const char *words, const char *more)
+{
+	/* What other programs call it, which is near to no word here. */
+	static const char *const aliases[][2] = {
+	    {"audit", "observe"},
+	    {"dry-run", "observe"},
+	    {"dry_run", "observe"},
+	    {"monitor", "observe"},
+	    {"shadow", "observe"},
+	};
+	const char *meant = text;
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (!strcmp(text, aliases[i][0]))
+			meant = aliases[i][1];
+	struct nearest nearest = nearest_to(span_str(meant));
+	struct span list = span_str(words), one;
+	char *listed = words_listed(words);
+	while (span_next(&list, ' ', &one))
+		nearest_try(&nearest, one);
+	bool found = nearest.found.ptr != NULL;
+	complaints_at(l, at, "%s %s%s%s%.*s%s", must, listed, more,
+	    found ? "; did you mean \"" : "", SPAN_FMT(nearest.found),
+	    found ? "\"?" : "");
+	free(listed);
 }
 
 /* --- names that the file gives --- */

@@ -29,6 +29,12 @@ void unknown_beside(
 MUST_USE bool unknown_variable(struct loader *l, const struct json_place *at,
     const char *text, unsigned kinds);
 /*
+ * A text that is none of the words: what it must be, they and more behind them,
+ * with the nearest of them.
+ */
+void unknown_word(struct loader *l, const struct json_place *at,
+    const char *must, const char *text, const char *words, const char *more);
+/*
  * "no WHAT is named": with the nearest of those that were tried, or the only
  * one that there is; NULL where there is not just one.
  */

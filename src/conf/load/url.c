@@ -107,13 +107,6 @@ static const char message_managed[] =
     "must be \"managed\", \"redis://[user[:pass]@]HOST:PORT[/DB]\", the same "
     "with \"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
 
-/* The number of a database; nothing stands for 0. */
-static bool
-read_db(struct span s, int64_t *ret_db)
-{
-	return s.len == 0 || digits_read(s, REDIS_DB_MAX, ret_db);
-}
-
 /* The rest of a URL after "redis://". */
 static const char *
 read_redis(struct loader *l, struct span s, struct conf_redis *redis)
@@ -149,8 +142,10 @@ read_redis(struct loader *l, struct span s, struct conf_redis *redis)
 	if (span_starts(end, SPAN("?ssl")) || span_starts(end, SPAN("?tls")))
 		return "only a number from 0 to 65535 may follow the address; "
 		       "with TLS it begins with \"rediss://\"";
-	if (s.len > 0 &&
-	    (s.ptr[0] != '/' || !read_db(span_from(s, 1), &redis->db)))
+	/* "/" alone stands for 0. */
+	if (s.len > 0 && !span_eq(s, SPAN("/")) &&
+	    (s.ptr[0] != '/' ||
+		!digits_read(span_from(s, 1), REDIS_DB_MAX, &redis->db)))
 		return "only a number from 0 to 65535 may follow the address";
 	return NULL;
 }
@@ -167,8 +162,8 @@ read_redis_url(struct loader *l, const char *text, struct conf_redis *redis)
 	/* "unix:/path", and "?db=N" behind it. */
 	struct span path = cut_before(&s, "?");
 	if (s.len > 0 &&
-	    (!span_starts(s, SPAN("?db=")) || s.len == 4 ||
-		!read_db(span_from(s, 4), &redis->db)))
+	    (!span_starts(s, SPAN("?db=")) ||
+		!digits_read(span_from(s, 4), REDIS_DB_MAX, &redis->db)))
 		return "only ?db= and a number from 0 to 65535 may follow the "
 		       "path";
 	return address_read(l->conf->arena,

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "conf/amount.h"
 #include "conf/load/text_private.h"
-#include "conf/nearest.h"
+#include "conf/load/unknown_private.h"
 #include "conf/words.h"
 
 /* --- true, numbers and amounts --- */
@@ -13,23 +13,6 @@
 #define DURATION                                                     \
 	"must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" " \
 	"or \"30d\""
-
-/* Fills the field where the amount is in the option's range. */
-static void
-set_amount(struct loader *l, const struct given *given, int64_t amount,
-    enum amount_kind kind)
-{
-	const struct option *option = given->option;
-	if (amount >= option->min && amount <= option->max) {
-		*(int64_t *)given_field(given) = amount;
-		return;
-	}
-	char *min = amount_text(option->min, kind);
-	char *max = amount_text(option->max, kind);
-	complaints_at(l, given->at, "must be between %s and %s", min, max);
-	free(min);
-	free(max);
-}
 
 void
 value_parse_boolean(struct loader *l, const struct given *given)
@@ -41,25 +24,6 @@ value_parse_boolean(struct loader *l, const struct given *given)
 		*(bool *)given_field(given) = json_is_true(given->value);
 }
 
-void
-value_parse_count(struct loader *l, const struct given *given)
-{
-	const char *text = json_string_value(given->value);
-	double real = json_real_value(given->value);
-	int64_t number;
-	if (text != NULL && digits_read(span_str(text), INT64_MAX, &number))
-		complaints_at(l, given->at,
-		    "must be a whole number, without quotes");
-	else if (json_is_real(given->value) && real == (double)(int64_t)real)
-		complaints_at(l, given->at, "must be a whole number, without "
-		    "a point or an exponent");
-	else if (!json_is_integer(given->value))
-		complaints_at(l, given->at, "must be a whole number");
-	else
-		set_amount(l, given, json_integer_value(given->value),
-		    AMOUNT_COUNT);
-}
-
 /*
  * Says what it must be.  Of a number it says what that comes to, as durations
  * are: other programs count seconds, and some milliseconds.
@@ -68,8 +32,20 @@ static void
 complain_of_amount(
     struct loader *l, const struct given *given, enum amount_kind kind)
 {
+	const char *text = json_string_value(given->value);
+	double real = json_real_value(given->value);
 	json_int_t number = json_integer_value(given->value);
-	if (kind == AMOUNT_SIZE) {
+	int64_t meant;
+	if (kind == AMOUNT_COUNT) {
+		bool quoted = text != NULL &&
+		    digits_read(span_str(text), INT64_MAX, &meant);
+		bool whole = json_is_real(given->value) &&
+		    real == (double)(int64_t)real;
+		complaints_at(l, given->at, "must be a whole number%s",
+		    quoted      ? ", without quotes"
+			: whole ? ", without a point or an exponent"
+				: "");
+	} else if (kind == AMOUNT_SIZE) {
 		complaints_at(l, given->at, "must be a size like \"64KiB\" or "
 		    "\"1MiB\", or a number of bytes without quotes");
 	} else if (number <= 0 || number > given->option->max) {
@@ -85,21 +61,35 @@ complain_of_amount(
 	}
 }
 
-/* A string, or where one is, with an amount in it; a size is a number, too. */
+/*
+ * A count is a number; else it is a string, or where one is, with an amount in
+ * it, and a size is a number, too.
+ */
 void
 value_parse_amount(struct loader *l, const struct given *given)
 {
-	int64_t amount;
-	bool one = text_is_one(given->value);
+	const struct option *option = given->option;
+	enum amount_kind kind = option->type == TYPE_COUNT ? AMOUNT_COUNT
+	    : option->type == TYPE_SIZE                    ? AMOUNT_SIZE
+							   : AMOUNT_DURATION;
+	bool one = kind != AMOUNT_COUNT && text_is_one(given->value);
 	char *text = one ? text_read(l, given->at, given->value) : NULL;
-	enum amount_kind kind =
-	    given->option->type == TYPE_SIZE ? AMOUNT_SIZE : AMOUNT_DURATION;
-	if (kind == AMOUNT_SIZE && json_is_integer(given->value))
-		set_amount(l, given, json_integer_value(given->value), kind);
-	else if (text != NULL && amount_read(text, kind, &amount))
-		set_amount(l, given, amount, kind);
-	else if (text != NULL || !one)
+	int64_t amount = json_integer_value(given->value);
+	if (one && text == NULL)
+		return;
+	if (one ? !amount_read(text, kind, &amount)
+		: kind == AMOUNT_DURATION || !json_is_integer(given->value)) {
 		complain_of_amount(l, given, kind);
+	} else if (amount < option->min || amount > option->max) {
+		char *min = amount_text(option->min, kind);
+		char *max = amount_text(option->max, kind);
+		complaints_at(
+		    l, given->at, "must be between %s and %s", min, max);
+		free(min);
+		free(max);
+	} else {
+		*(int64_t *)given_field(given) = amount;
+	}
 }
 
 /* Permissions in octal, three digits or four. */
@@ -122,36 +112,6 @@ value_parse_mode(struct loader *l, const struct given *given)
 
 /* --- words --- */
 
-/* must: "must be", or more. */
-static void
-complain_of_word(struct loader *l, const struct json_place *at,
-    const char *must, const char *text, const char *words)
-{
-	/* What other programs call it, which is near to no word here. */
-	static const char *const aliases[][2] = {
-	    {"audit", "observe"},
-	    {"dry-run", "observe"},
-	    {"dry_run", "observe"},
-	    {"monitor", "observe"},
-	    {"shadow", "observe"},
-	};
-	const char *meant = text;
-	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-		if (!strcmp(text, aliases[i][0]))
-			meant = aliases[i][1];
-	struct nearest nearest = nearest_to(span_str(meant));
-	struct span list = span_str(words), one;
-	char *listed = words_listed(words);
-	while (span_next(&list, ' ', &one))
-		nearest_try(&nearest, one);
-	if (nearest.found.ptr == NULL)
-		complaints_at(l, at, "%s %s", must, listed);
-	else
-		complaints_at(l, at, "%s %s; did you mean \"%.*s\"?", must,
-		    listed, SPAN_FMT(nearest.found));
-	free(listed);
-}
-
 /* Which of the words the value is; -1 after complaining. */
 static int
 read_word(struct loader *l, const struct json_place *at, const json_t *value,
@@ -172,7 +132,7 @@ read_word(struct loader *l, const struct json_place *at, const json_t *value,
 	char *text = text_read(l, at, value);
 	int index = text != NULL ? words_index(words, text) : -1;
 	if (text != NULL && index < 0)
-		complain_of_word(l, at, "must be", text, words);
+		unknown_word(l, at, "must be", text, words, "");
 	return index;
 }
 
@@ -325,9 +285,9 @@ value_parse_problems(struct loader *l, const struct given *given)
 		json_int_t status = json_integer_value(value);
 		int index = words_index(words + 1, type);
 		if (index < 0)
-			complain_of_word(l, &at, "no problem of this name can "
+			unknown_word(l, &at, "no problem of this name can "
 			    "have another status; those that can are",
-			    type, words + 1);
+			    type, words + 1, "");
 		else if (!json_is_integer(value) || status < 400 ||
 		    status > 599)
 			complaints_at(
