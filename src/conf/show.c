@@ -122,16 +122,10 @@ SHOW(one_or_more)
 				   : show_strings(option, base, field);
 }
 
-static json_t *
-show_one_pointer(const struct json_pointer *pointer)
-{
-	return taken(json_pointer_text(pointer));
-}
-
 SHOW(pointer)
 {
 	const struct json_pointer *pointer = field;
-	return pointer->count > 0 ? show_one_pointer(pointer) : NULL;
+	return pointer->count > 0 ? taken(json_pointer_text(pointer)) : NULL;
 }
 
 SHOW(pointers)
@@ -139,7 +133,7 @@ SHOW(pointers)
 	const struct json_pointers *pointers = field;
 	json_t *list = json_array();
 	for (size_t i = 0; i < pointers->count; i++)
-		append_to(list, show_one_pointer(&pointers->list[i]));
+		append_to(list, taken(json_pointer_text(&pointers->list[i])));
 	return list;
 }
 

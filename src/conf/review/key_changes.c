@@ -176,21 +176,6 @@ shares_target(const struct conf_upstream *a, const struct conf_upstream *b)
 	return false;
 }
 
-/* Another API knows nothing of it, and says that it did not happen. */
-static void
-compare_asked(const struct change *change, const struct conf_route *route,
-    const struct conf_route *before)
-{
-	if (route->idempotency->reconcile.path.text != NULL &&
-	    !shares_target(route->upstream, before->upstream))
-		warning_add(change->complaints,
-		    mem_printf("/routes/%u/upstream", route->index),
-		    "route \"%s\": what is unknown of route \"%s\" was sent to "
-		    "other targets, and these are asked about it now: unless "
-		    "they are the same API, decide it before, or it is "
-		    "executed again", route->name, before->name);
-}
-
 /* Of a route that takes over what another one had, by some of its methods. */
 static void
 compare_routes(const struct change *change, const struct conf_route *route,
@@ -200,19 +185,29 @@ compare_routes(const struct change *change, const struct conf_route *route,
 	for (size_t i = 0; i < before->methods.count && !comes; i++)
 		comes = covers_same(change->running, before, change->next,
 		    route, before->methods.list[i]);
-	if (comes && (route->idempotency == NULL || route->observes)) {
+	if (!comes)
+		return;
+	if (route->idempotency == NULL || route->observes) {
 		warning_add(change->complaints,
 		    mem_printf("/routes/%u", route->index), "route \"%s\": "
 		    "what was of route \"%s\" comes here, and no key is looked "
 		    "at any more: each retry is executed", route->name,
 		    before->name);
-	} else if (comes) {
+		return;
+	}
 #define KEY_OPTION(path, loss) \
 	compare_option(change, route, before, path, loss);
 #include "tbl/key_options.h"
 #undef KEY_OPTION
-		compare_asked(change, route, before);
-	}
+	/* Another API knows nothing of it, and says that it did not happen. */
+	if (route->idempotency->reconcile.path.text != NULL &&
+	    !shares_target(route->upstream, before->upstream))
+		warning_add(change->complaints,
+		    mem_printf("/routes/%u/upstream", route->index),
+		    "route \"%s\": what is unknown of route \"%s\" was sent to "
+		    "other targets, and these are asked about it now: unless "
+		    "they are the same API, decide it before, or it is "
+		    "executed again", route->name, before->name);
 }
 
 /* --- the store --- */

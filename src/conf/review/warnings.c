@@ -278,8 +278,9 @@ look_at_source(struct complaints *complaints, const struct conf *conf,
 
 /* --- all of it --- */
 
-static void
-look_at_file(struct complaints *complaints, const struct conf *conf)
+void
+warnings_find(
+    const struct conf *conf, int64_t now_ms, struct complaints *complaints)
 {
 	const struct conf_store *store = &conf->store;
 	const char *dir = conf->state_dir, *dollar = strchr(dir, '$');
@@ -292,13 +293,6 @@ look_at_file(struct complaints *complaints, const struct conf *conf)
 #include "tbl/warnings.h"
 #undef WARN_FILE
 	free(most);
-}
-
-void
-warnings_find(
-    const struct conf *conf, int64_t now_ms, struct complaints *complaints)
-{
-	look_at_file(complaints, conf);
 	spots_each_variable(conf->spots, look_at_variable, complaints);
 	look_at_secrets(complaints, conf);
 	look_at_listeners(complaints, conf, now_ms);

@@ -86,32 +86,26 @@ look_at_own(const struct looked_at *at, const struct conf_route *own,
 
 /* --- its path --- */
 
-/* What nobody sees in a path, be it a space or wider, thinner or none. */
-static void
-look_at_unseen(const struct looked_at *at)
-{
-	static const char *const unseen[] = {" ", "\xc2\xa0", "\xc2\xad",
-	    "\xe2\x80\x89", "\xe2\x80\x8b", "\xe2\x80\xaf",
-	    "\xe2\x81\xa0", "\xe3\x80\x80", "\xef\xbb\xbf"};
-	for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
-		char hex[10];
-		if (strstr(at->route->path, unseen[i]) == NULL)
-			continue;
-		for (size_t k = 0; unseen[i][k] != '\0'; k++)
-			snprintf(hex + 3 * k, 4, "%%%02X",
-			    (uint8_t)unseen[i][k]);
-		warning_at(at, "path", "there is a space in it, or what looks "
-		    "like one or like nothing: only requests that have %s "
-		    "there come here", hex);
-		return;
-	}
-}
-
 static void
 look_at_path(const struct looked_at *at)
 {
+	/* What nobody sees, be it a space or wider, thinner or none. */
+	static const char *const unseen[] = {" ", "\xc2\xa0", "\xc2\xad",
+	    "\xe2\x80\x89", "\xe2\x80\x8b", "\xe2\x80\xaf",
+	    "\xe2\x81\xa0", "\xe3\x80\x80", "\xef\xbb\xbf", NULL};
 	const struct conf_segment *segments = at->route->segments;
-	look_at_unseen(at);
+	const char *const *found = unseen;
+	char hex[10];
+	while (*found != NULL && strstr(at->route->path, *found) == NULL)
+		found++;
+	if (*found != NULL) {
+		for (size_t k = 0; (*found)[k] != '\0'; k++)
+			snprintf(
+			    hex + 3 * k, 4, "%%%02X", (uint8_t)(*found)[k]);
+		warning_at(at, "path", "there is a space in it, or what looks "
+		    "like one or like nothing: only requests that have %s "
+		    "there come here", hex);
+	}
 	for (size_t i = 0; i < at->route->n_segments; i++) {
 		struct span text = segments[i].text;
 		struct span name = name_as_others_do(text);
@@ -130,40 +124,35 @@ look_at_path(const struct looked_at *at)
 	}
 }
 
-/* --- its methods --- */
+/* --- its methods, and all of it --- */
 
-/* The member is where the file names it: in a list, or alone. */
-static void
-look_at_method(
-    const struct looked_at *at, const char *method, const char *member)
+void
+warnings_route_find(const struct looked_at *at)
 {
 	static const char *const usual[] = {"GET", "HEAD", "POST", "PUT",
 	    "PATCH", "DELETE", "OPTIONS", "QUERY"};
-	struct nearest nearest = nearest_to(span_str(method));
-	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-		nearest_try(&nearest, span_str(usual[i]));
-	struct span found = nearest.found;
-	bool is_usual = found.ptr != NULL && span_eq(found, nearest.wanted);
-	bool keyed = at->route->idempotency != NULL;
+	const struct conf_route *route = at->route;
+	bool keyed = route->idempotency != NULL;
+	look_at_path(at);
+	for (size_t i = 0; i < route->methods.count; i++) {
+		const char *method = route->methods.list[i];
+		/* The file names it in a list, or alone. */
+		char *place = mem_printf(
+		    "/routes/%u/methods/%zu", route->index, i);
+		const char *member = spots_has(at->conf->spots, place)
+		    ? strstr(place, "methods")
+		    : "methods";
+		struct nearest nearest = nearest_to(span_str(method));
+		for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+			nearest_try(&nearest, span_str(usual[k]));
+		struct span found = nearest.found;
+		bool is_usual =
+		    found.ptr != NULL && span_eq(found, nearest.wanted);
 #define WARN_METHOD(when, ...)                                              \
 	if (when)                                                           \
 		warning_at(at, member, __VA_ARGS__);
 #include "tbl/warnings.h"
 #undef WARN_METHOD
-}
-
-void
-warnings_route_find(const struct looked_at *at)
-{
-	const struct conf_route *route = at->route;
-	look_at_path(at);
-	for (size_t i = 0; i < route->methods.count; i++) {
-		char *place = mem_printf(
-		    "/routes/%u/methods/%zu", route->index, i);
-		char *member = mem_printf("methods/%zu", i);
-		look_at_method(at, route->methods.list[i],
-		    spots_has(at->conf->spots, place) ? member : "methods");
-		free(member);
 		free(place);
 	}
 	look_at_own(at, route->status, "status_path");

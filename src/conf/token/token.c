@@ -21,22 +21,10 @@ struct parts {
 };
 
 static bool
-take_to_dot(struct span *rest, struct span *ret_part)
-{
-	const char *dot =
-	    rest->len > 0 ? memchr(rest->ptr, '.', rest->len) : NULL;
-	if (dot == NULL)
-		return false;
-	*ret_part = span_of(rest->ptr, (size_t)(dot - rest->ptr));
-	*rest = span_from(*rest, ret_part->len + 1);
-	return true;
-}
-
-static bool
 split_token(struct arena *arena, struct span token, struct parts *ret_parts)
 {
 	struct span rest = token, header, payload;
-	if (!take_to_dot(&rest, &header) || !take_to_dot(&rest, &payload))
+	if (!span_cut(&rest, '.', &header) || !span_cut(&rest, '.', &payload))
 		return false;
 	ret_parts->signed_text =
 	    span_of(token.ptr, header.len + 1 + payload.len);
@@ -231,11 +219,14 @@ read_date(struct arena *arena, const struct json *value, int64_t *ret_s)
 	return digits_read(text, TIME_MAX_S, ret_s);
 }
 
+/* Its times, and whose it is. */
 static const char *
-check_times(struct arena *arena, const struct json *claims, int64_t now_s)
+check_claims(struct arena *arena, const struct json *claims,
+    const struct token_rules *rules, int64_t now_s)
 {
 	const struct json *exp = token_json_at(claims, "exp");
 	const struct json *nbf = token_json_at(claims, "nbf");
+	struct span issuer;
 	int64_t s;
 	if (exp != NULL && !read_date(arena, exp, &s))
 		return "The token's exp is no time.";
@@ -247,13 +238,6 @@ check_times(struct arena *arena, const struct json *claims, int64_t now_s)
 	if (nbf != NULL && now_s + TOKEN_LEEWAY_S < s &&
 	    INVARIANT(token_in_time))
 		return "The token is not valid yet.";
-	return NULL;
-}
-
-static const char *
-check_parties(const struct json *claims, const struct token_rules *rules)
-{
-	struct span issuer;
 	if (rules->issuer != NULL &&
 	    !(token_json_text(claims, "iss", &issuer) &&
 		span_eq(issuer, span_str(rules->issuer))) &&
@@ -345,9 +329,7 @@ token_verify(struct arena *arena, const struct token_keys *keys,
 	const struct json *claims = json_read(arena, parts.payload);
 	if (claims == NULL)
 		return "The token's payload is malformed.";
-	wrong = check_times(arena, claims, now_ms / 1000);
-	if (wrong == NULL)
-		wrong = check_parties(claims, rules);
+	wrong = check_claims(arena, claims, rules, now_ms / 1000);
 	return wrong != NULL
 	    ? wrong
 	    : read_claim(arena, claims, rules->claim, ret_value);
