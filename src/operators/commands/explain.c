@@ -288,13 +288,6 @@ struct settings {
 	const struct conf_broker *broker;
 };
 
-static bool
-is_same(const json_t *one, const json_t *other)
-{
-	return one == other ||
-	    (one != NULL && other != NULL && json_equal(one, other));
-}
-
 /* A setting of an object that is not there has its default all the same. */
 static json_t *
 setting_of(const struct option *option, const void *base)
@@ -313,7 +306,7 @@ add_setting(const struct settings *settings, const struct option *option,
 {
 	json_t *value = setting_of(option, base);
 	json_t *usual = setting_of(option, settings->presets);
-	bool is_usual = is_same(value, usual) &&
+	bool is_usual = (value == usual || json_equal(value, usual)) &&
 	    (value == NULL || !option_required(option));
 	char *text = value_text(value);
 	const char *cells[] = {is_usual ? "*" : " ", option->path, text};
