@@ -804,8 +804,12 @@ request_claimed(struct machine *machine)
 	if (op->op.error != 0 && r->c.claim.has_outcome)
 		return await_outcome(r);
 	if (op->op.error != 0) {
-		/* The route says what happens while Redis is out of reach. */
-		bool reached = op->reached || op->op.error == E_STORE_REFUSED;
+		/*
+		 * The route says what happens while Redis is out of reach; what
+		 * it has called in flight is not forwarded.
+		 */
+		bool reached = op->reached || r->waited ||
+		    op->op.error == E_STORE_REFUSED;
 		if ((r->c.policy->on_store_down == STORE_DOWN_REJECT &&
 			INVARIANT(claimed_first)) ||
 		    (reached && INVARIANT(known_executed)))

@@ -60,6 +60,24 @@ def a_route_may_forward_without_the_promise_while_redis_is_away(bench):
         equal((got.status, got.replayed, upstream.count()),
               (201, False, count))
 
+@test
+def what_redis_has_called_in_flight_is_not_forwarded_when_it_dies(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis, idempotency={
+        "on_store_down": "forward", "in_flight": "wait",
+        "wait_timeout": "1s"}, log={"level": "debug"}, workers=1)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    retry = bench.background(gateway.ask, "k")
+    gateway.wait_for_steps("WAITED", 1)
+    redis.kill()
+    got = retry.result()  # it has looked once more
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    hold.release()
+    first.result()
+    equal(upstream.count(), 1)
+
 
 @test
 def workers_do_not_say_each_that_redis_is_gone_or_back(bench):
