@@ -29,6 +29,27 @@ TAKEN = [(201, None)] * 2
 REFUSED = [(502, "upstream-unreachable")] * 2
 
 
+# --- whose connection it is ---------------------------------------------------
+
+@each([(scheme, scheme) for scheme in ("Negotiate", "NTLM", "negotiate")])
+def a_connection_that_is_logged_in_serves_no_other_client(bench, scheme):
+    users = {}
+
+    def reply(connection, request):
+        users.setdefault(connection.number, []).append(
+            request.get("Authorization"))
+        connection.send(answer())
+
+    _, gateway = bench.pair(reply, idempotency={"scope": ["X-Tenant"]})
+    for number in range(2):
+        for login in [("Authorization", f"{scheme} YII=")], []:
+            equal(gateway.ask(f"k{number}{len(login)}", tenant=None, fields=[
+                ("X-Tenant", "a"), *login]).status, 201)
+            equal(gateway.send(build("GET", "/x", login)).status, 201)
+    equal({len(set(seen)) for seen in users.values()}, {1})
+    assert len(users) < 8, "others are kept"
+
+
 # --- TLS --------------------------------------------------------------------
 
 @test

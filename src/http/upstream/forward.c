@@ -121,6 +121,26 @@ start_timeout(struct transfer *t)
 	timer_set_at(&t->timeout, t->active_ms + t->limits.timeout_ms);
 }
 
+/*
+ * Whether the request logs its whole connection in (RFC 4559, section 6, and
+ * NTLM, which it describes): what is sent there next would be the same user's.
+ */
+static bool
+logs_connection_in(const struct fields *fields)
+{
+	const struct field *field;
+	size_t at = 0;
+	while ((field = fields_next(fields, SPAN("Authorization"), &at)) !=
+	    NULL) {
+		struct span left = field->value, scheme = SPAN("");
+		(void)!span_next(&left, ' ', &scheme);
+		if (span_ieq(scheme, SPAN("Negotiate")) ||
+		    span_ieq(scheme, SPAN("NTLM")))
+			return true;
+	}
+	return false;
+}
+
 void
 forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,
@@ -142,6 +162,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->forward = forward;
 	t->message = *message;
 	t->limits = *limits;
+	t->limits.reuse &= !logs_connection_in(&message->fields);
 	if (t->limits.timeout_ms <= 0)
 		t->limits.timeout_ms = upstream->timeout_ms;
 	t->upstream = upstream;
