@@ -60,6 +60,17 @@ def of_an_upload_all_counts_but_its_boundary(bench, first, second, same):
     compare(bench, first, second, same)
 
 
+@each([("an upload", upload(b"b1"), upload(b"another-2")),
+       ("gzip", zipped(b"{}"), zipped(b"{}", mtime=7))])
+def a_key_of_the_body_is_that_of_each_retry(bench, first, again):
+    """A client packs it anew: a boundary, or a time, is another one."""
+    upstream, gateway = bench.pair(idempotency={"derive_key": "body"})
+    equal(gateway.ask(None, **first).status, 201)
+    got = gateway.ask(None, **again)
+    equal((got.status, got.replayed), (201, True))
+    equal(upstream.count(), 1)
+
+
 @each([("none", "multipart/form-data"),
        ("two", "multipart/form-data; boundary=b1; boundary=b2"),
        ("an empty one", "multipart/form-data; boundary="),

@@ -288,7 +288,11 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 		return KEY_MISSING;
 	if (policy->derive_from_body) {
 		digest_begin(&digest, SPAN("key of body"), SPAN(""));
-		digest_part(&digest, body->sent);
+		/* A retry packs these anew: the bytes would be others. */
+		if (body->decoded || body->kind == CONTENT_UPLOAD)
+			content_digest(body, &digest);
+		else
+			digest_part(&digest, body->sent);
 	} else if (policy->derive_from.count > 0) {
 		/* A body that is read as JSON takes many times its size. */
 		struct arena *scratch = arena_new();
