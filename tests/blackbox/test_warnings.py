@@ -84,6 +84,11 @@ def keys_of(bench):
 
 
 
+def at_path(config, path):
+    config["routes"][0]["path"] = path
+    return config
+
+
 WARNINGS = [
     ("on_unknown: retry", lambda bench: least(on_unknown="retry"),
      POLICY + "/on_unknown", "twice"),
@@ -97,6 +102,10 @@ WARNINGS = [
     ("a fingerprint of what each retry has anew",
      lambda bench: least(fingerprint={"headers": ["X-A", "DATE"]}),
      POLICY + "/fingerprint/headers", "taken for another request"),
+    ("an entity of all values of its namespace", lambda bench: at_path(
+        least(entity=["/id"], serialize=True, namespace="of/{merchant}"),
+        "/{merchant}/x"),
+     POLICY + "/entity", 'put {"path": "merchant"} into "scope"'),
     ("a short memory of the unknown",
      lambda bench: least(unknown_retention="59m"),
      POLICY + "/unknown_retention", "executed again"),
@@ -600,6 +609,14 @@ def a_variable_that_nothing_replaces_is_warned_of(bench, members, pointer):
     equal(found, pointer)
     assert 'write {"env": "NAME"}' in words, words
     assert "P4Y" not in words, words
+
+
+@each([("the scope", {"scope": ["X-A", {"path": "id"}], "entity": ["/a"]}),
+       ("the entity itself", {"entity": {"path": "id"}})])
+def an_entity_may_be_parted_by(bench, members):
+    _, found, _ = check(bench, at_path(
+        least(namespace="of/{id}", serialize=True, **members), "/v1/{id}"))
+    equal([one for one in found if one[0].endswith("/entity")], [])
 
 
 @test

@@ -170,6 +170,26 @@ forgets(const struct conf_idempotency *policy, int status)
 	    policy->outcomes[status] == DISPOSITION_FORGET;
 }
 
+/* A variable of the namespace that an entity does not belong to; or "". */
+static struct span
+not_of_entity(const struct conf_idempotency *p)
+{
+	const struct template *namespace = &p->namespace;
+	for (size_t i = 0; i < namespace->count && conf_has_entity(p); i++) {
+		const struct span name = namespace->pieces[i].text;
+		bool belongs =
+		    namespace->pieces[i].kind != TEMPLATE_PATH ||
+		    span_eq(name, SPAN("*")) ||
+		    span_eq(name, span_str(p->entity.path));
+		for (size_t k = 0; k < p->scope.count && !belongs; k++)
+			belongs =
+			    span_eq(name, span_str(p->scope.list[k].path));
+		if (!belongs)
+			return name;
+	}
+	return SPAN("");
+}
+
 static void
 look_at_policy(const struct looked_at *at)
 {
@@ -185,6 +205,7 @@ look_at_policy(const struct looked_at *at)
 	bool asks = p->on_unknown == UNKNOWN_RECONCILE ||
 	    p->witness.then_reconcile;
 	int vain = absent_in_vain(&p->reconcile);
+	struct span apart = not_of_entity(p);
 	bool forgotten = false; /* what was made */
 	for (int status = 200; status < 300; status++)
 		forgotten |= forgets(p, status);
