@@ -9,6 +9,7 @@
 #include "gate/sweeper.h"
 #include "gate/trust.h"
 #include "gate/worker_state.h"
+#include "http/front/route.h"
 #include "store/asking.h"
 #include "store/claim.h"
 #include "store/outcome.h"
@@ -178,10 +179,21 @@ on_asked(void *arg)
 	probe_end(p, 0);
 }
 
-/* The query that rests in the record, of a route that needs one. */
+/*
+ * The query that rests in the record, of a route that needs one.  NULL, too,
+ * where the route of that name does not serve the request any more: its API may
+ * be another one, which knows nothing of it.  (A path that was cut is not read.)
+ */
 static const struct message *
-query_of(struct probe *p, struct span request_id)
+query_of(struct probe *p, const struct provenance *from)
 {
+	struct request_target target;
+	const struct conf_route *served = NULL;
+	if (request_target_parse(p->arena, from->path, &target) &&
+	    (!route_find(p->generation->conf, from->method, &target,
+		 &served) ||
+		served != p->route))
+		return NULL;
 	struct claimant like = {
 	    .arena = p->arena,
 	    .generation = p->generation,
@@ -190,7 +202,7 @@ query_of(struct probe *p, struct span request_id)
 	    .route = p->route,
 	    .policy = p->claim.policy,
 	    .client = SPAN(""),
-	    .id = request_id,
+	    .id = from->request_id,
 	};
 	return message_of_question(&like, p->claimed.question);
 }
@@ -216,7 +228,7 @@ ask(struct probe *p)
 	    .arena = p->arena,
 	    .claim = &p->claim,
 	    .claimed = &p->claimed,
-	    .query = query_of(p, from.request_id),
+	    .query = query_of(p, &from),
 	    .request_id = from.request_id,
 	    .label = label,
 	    .by = p->by,

@@ -72,6 +72,29 @@ def questions(gateway, by, word):
 
 
 @test
+def a_name_that_has_moved_to_another_path_asks_nothing_there(bench):
+    """Its API may be another one: it says 404 of all."""
+    old, new = bench.upstream(then_close(b"")), bench.upstream(answer(404))
+    config = configured(bench, old, asking(settle="1s"))
+    config["upstreams"]["new"] = new.url
+    gateway = bench.serve(config)
+    key_id = fail(gateway)
+    route = config["routes"][0]
+    config["routes"] = [
+        {**route, "path": "/v2/charges", "upstream": "new"},
+        {**route, "name": "charges-v1"}]
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded", since)
+    line = gateway.wait_for_log("asked", since, key_id=key_id)
+    equal((line["answer"], line["detail"]),
+          ("unknown", "there is no question to ask"))
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal((new.count(), old.count(method="POST")), (0, 1))
+
+
+@test
 def what_was_never_asked_is_told_as_none(bench):
     """A first one is an increase then."""
     upstream, gateway = begin(bench)
