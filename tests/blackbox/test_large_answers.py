@@ -101,6 +101,34 @@ def the_record_says_so_before_the_client_sees_a_byte(bench):
         equal(read_pattern(client.reader, BYTES), BYTES)
 
 
+@each([("stored", 201, "executed"), ("released", 503, "released")])
+def it_waits_for_the_whole_request(bench, status, outcome):
+    """Until the API has that, its attempt is under way: nobody else executes
+    it, nor does its body become another's memory."""
+    go_on, bodies = threading.Event(), []
+    upload = bytes(range(256)) * (16 * MIB // 256)
+
+    def script(connection, request):
+        connection.send(answer(status, b"", [("Content-Length", MIB)],
+                               length=False) + b"a" * 1000)
+        go_on.wait(PATIENCE)
+        bodies.append(connection.reader.exactly(len(upload)))
+        connection.send(b"a" * (MIB - 1000))
+    upstream, gateway = bench.pair(None, {
+        **KEPT, "max_request_body": 2 * len(upload)})
+    takes(upstream, script)
+    with gateway.client() as client:
+        client.send(keyed("k", body=upload))
+        upstream.wait_for(1)
+        for _ in range(2):
+            equal(gateway.ask("k", body=upload).problem, "in-flight")
+        go_on.set()
+        got = client.read()
+        equal((got.status, len(got.body)), (status, MIB))
+    assert bodies == [upload], "it has another body"
+    gateway.wait_for_log("request", outcome=outcome)
+
+
 @test
 def without_the_record_the_client_sees_nothing(bench):
     redis = bench.own_redis()

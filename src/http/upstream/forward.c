@@ -519,9 +519,12 @@ send_more(struct transfer *t)
 		t->active_ms = loop_now_ms(t->upstreams->loop);
 		forward->sent_bytes = t->taken_bytes;
 	}
+	bool whole = t->taken_bytes == t->total_bytes;
 	/* The connection has all of the body: its memory is free for others. */
-	if (t->message.spent != NULL && t->taken_bytes == t->total_bytes)
+	if (t->message.spent != NULL && whole)
 		body_clear(t->message.spent);
+	if (t->is_full && whole)
+		task_ready(t->upstreams->loop, &t->again);
 	update_watch(t);
 	if (t->send_failed)
 		read_answer(t);
@@ -609,6 +612,16 @@ min_bytes(uint64_t a, uint64_t b)
 	return (size_t)(a < b ? a : b);
 }
 
+/* The answer is not to be kept, for it is too large. */
+static bool
+is_too_large(const struct transfer *t)
+{
+	uint64_t left =
+	    t->framing.kind == FRAMING_LENGTH ? t->framing.left : 0;
+	return t->forward->rest == NULL && !t->limits.streams &&
+	    t->forward->body.len + left > t->limits.max_body;
+}
+
 /* Makes room for content that is kept whole, up to max_body. */
 static size_t
 kept_room(struct transfer *t)
@@ -638,14 +651,23 @@ room(struct transfer *t)
 {
 	struct forward *forward = t->forward;
 	struct body *body = &forward->body;
-	if (forward->rest == NULL && !t->limits.streams) {
-		if (t->head_read)
-			return kept_room(t);
+	if (!t->limits.streams && !t->head_read)
 		return budget_has(t->upstreams->budget, FORWARD_READ_BYTES)
 		    ? FORWARD_READ_BYTES
 		    : HEAD_BYTES;
-	}
-	if (forward->rest == NULL) {
+	if (is_too_large(t)) {
+		/*
+		 * Its owner ends the attempt with it: nothing of that may still
+		 * be on its way.  send_more() goes on with it.
+		 */
+		if (!t->send_failed && t->taken_bytes < t->total_bytes &&
+		    INVARIANT(request_is_whole))
+			return 0;
+		(void)!body_reserve(body, FLOW_BYTES, BUDGET_SPARE);
+		begin_rest(t);
+	} else if (forward->rest == NULL && !t->limits.streams) {
+		return kept_room(t);
+	} else if (forward->rest == NULL) {
 		if (body->len < body->size ||
 		    (body->size < FLOW_BYTES &&
 			body_reserve(body, FLOW_BYTES, BUDGET_SPARE) == 0))
@@ -671,9 +693,6 @@ take_content(struct transfer *t, struct span bytes)
 	do {
 		struct span content;
 		state = answer_framing_feed(&t->framing, &bytes, &content);
-		if (forward->rest == NULL &&
-		    content.len > t->limits.max_body - body->len)
-			begin_rest(t);
 		/* room() was asked before: it has a place. */
 		if (content.len > 0 && forward->rest != NULL)
 			must(flow_put(forward->rest, content.ptr,
@@ -715,11 +734,6 @@ take_head(struct transfer *t, struct span *bytes)
 		/* Nobody could tell the whole answer from a part of it. */
 		finish(t, FORWARD_MALFORMED, E_NO_LENGTH);
 		return false;
-	}
-	if (framing->kind == FRAMING_LENGTH && !t->limits.streams &&
-	    framing->left > t->limits.max_body) {
-		(void)!body_reserve(&forward->body, FLOW_BYTES, BUDGET_SPARE);
-		begin_rest(t);
 	}
 	/* Content that came with it and has no room has to wait. */
 	bool none = framing->kind == FRAMING_NONE ||
@@ -848,6 +862,11 @@ static void
 complete(struct transfer *t, bool surplus)
 {
 	int64_t ms = reuse_ms(t, surplus);
+	if (is_too_large(t))
+		begin_rest(t);
+	/* What the kernel has of it is a part of it for ever. */
+	if (t->taken_bytes < t->total_bytes)
+		abandon(t);
 	if (!t->limits.streams)
 		body_trim(&t->forward->body);
 	if (ms > 0)
@@ -990,8 +1009,12 @@ forward_move(struct forward *to, struct forward *from)
 	struct op op = to->op;
 	*to = *from;
 	to->op = op;
-	if (to->transfer != NULL)
+	if (to->transfer != NULL) {
 		to->transfer->forward = to;
+		/* All of the request is out, and its lease's owner leaves. */
+		to->transfer->limits.send_until_us = NULL;
+		timer_clear(&to->transfer->lease_end);
+	}
 	from->transfer = NULL;
 	from->rest = NULL;
 	from->head = NULL;
