@@ -182,7 +182,7 @@ on_asked(void *arg)
 /*
  * The query that rests in the record, of a route that needs one.  NULL, too,
  * where the route of that name does not serve the request any more: its API may
- * be another one, which knows nothing of it.  (A path that was cut is not read.)
+ * be another one, which knows nothing of it.  A path that was cut is not read.
  */
 static const struct message *
 query_of(struct probe *p, const struct provenance *from)

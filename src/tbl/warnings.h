@@ -221,8 +221,8 @@ WARN_POLICY("on_unknown.reconcile",
 	"{\"path\": ..., \"absent\": [404, 410]}")
 WARN_POLICY("entity", apart.len > 0,
 	"what is changed is one thing for all values of {%.*s} in "
-	"\"namespace\": where these are tenants, a newer version of one refuses "
-	"another's payment; put {\"path\": \"%.*s\"} into \"scope\"",
+	"\"namespace\": where these are tenants, a newer version of one "
+	"refuses another's payment; put {\"path\": \"%.*s\"} into \"scope\"",
 	SPAN_FMT(apart), SPAN_FMT(apart))
 WARN_POLICY("unknown_retention",
 	asks && p->reconcile.settle_ms >= p->unknown_retention_ms,
