@@ -253,16 +253,6 @@ read_options(
 	return code;
 }
 
-/* Finds the verb that the line names; NULL: there is none. */
-static const struct verb *
-find_verb(const struct command *command, const char *name)
-{
-	for (size_t i = 0; i < command->count && name != NULL; i++)
-		if (!strcmp(command->verbs[i].name, name))
-			return &command->verbs[i];
-	return NULL;
-}
-
 /* Says which verbs there are: name is none, or NULL. */
 static int
 wrong_verb(const struct command *command, const char *name)
@@ -317,8 +307,11 @@ command_run(const struct command *command, int argc, char **argv,
 	const struct verb *verb = command->verbs;
 	const char *name = NULL;
 	if (verb->name != NULL) {
+		const struct verb *end = verb + command->count;
 		name = optind < argc ? argv[optind++] : NULL;
-		verb = find_verb(command, name);
+		while (verb < end && (name == NULL || strcmp(verb->name, name)))
+			verb++;
+		verb = verb < end ? verb : NULL;
 	}
 	line.gateway = (struct admin_api){command->name, line.file, NULL};
 	line.names = argv + optind;
