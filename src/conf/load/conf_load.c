@@ -308,8 +308,8 @@ load_text(const char *file, struct span text, bool only_admin,
 	return conf;
 }
 
-static const struct conf *
-load_file(const char *file, bool only_admin, struct complaints *complaints)
+const struct conf *
+conf_load(const char *file, bool only_admin, struct complaints *complaints)
 {
 	char *text;
 	size_t len;
@@ -323,18 +323,6 @@ load_file(const char *file, bool only_admin, struct complaints *complaints)
 	    load_text(file, span_of(text, len), only_admin, complaints);
 	wiping_free(text);
 	return conf;
-}
-
-const struct conf *
-conf_load(const char *file, struct complaints *complaints)
-{
-	return load_file(file, false, complaints);
-}
-
-const struct conf *
-conf_load_admin(const char *file, struct complaints *complaints)
-{
-	return load_file(file, true, complaints);
 }
 
 const struct conf *

@@ -16,17 +16,14 @@
  * Loads a file; NULL when there is anything to complain about.  Complaints
  * come to an empty list, in the order of the file's members, and say where in
  * it they are; the caller frees them.
+ *
+ * With only_admin it is for who only asks the gateway that runs: of a file that
+ * is not valid nothing but file, admin and admin_token means anything, beside
+ * its complaints, and it has no routes; NULL where it has no admin.listen, or
+ * what is wrong is about admin.
  */
 MUST_USE const struct conf *conf_load(
-    const char *file, struct complaints *complaints);
-/*
- * The same for who only asks the gateway that runs: of a file that is not valid
- * nothing but file, admin and admin_token means anything, beside its
- * complaints, and it has no routes; NULL where it has no admin.listen, or what
- * is wrong is about admin.
- */
-MUST_USE const struct conf *conf_load_admin(
-    const char *file, struct complaints *complaints);
+    const char *file, bool only_admin, struct complaints *complaints);
 /* conf_load from text, for tests; file is the name that messages have. */
 MUST_USE const struct conf *conf_load_text(
     const char *file, struct span text, struct complaints *complaints);

@@ -23,7 +23,7 @@ static bool
 load_conf(struct admin_api *gateway)
 {
 	struct complaints complaints = {0};
-	gateway->conf = conf_load_admin(gateway->file, &complaints);
+	gateway->conf = conf_load(gateway->file, true, &complaints);
 	bool found = gateway->conf != NULL;
 	for (size_t i = 0; i < complaints.count; i++)
 		complaints.list[i].warning = found;

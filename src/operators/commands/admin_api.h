@@ -21,7 +21,7 @@ struct admin_api {
 
 /*
  * Loads its configuration, which conf_unref drops.  One that is not valid has
- * admin alone (conf_load_admin), and no routes.
+ * admin alone (only_admin of conf_load), and no routes.
  */
 enum admin_api_code admin_api_find(struct admin_api *gateway);
 /*

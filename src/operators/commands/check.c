@@ -24,7 +24,7 @@ compare(const struct conf *conf, const char *file,
     struct complaints *complaints)
 {
 	struct complaints wrong = {NULL, 0};
-	const struct conf *running = conf_load(file, &wrong);
+	const struct conf *running = conf_load(file, false, &wrong);
 	bool valid = running != NULL;
 	if (valid) {
 		if (running->store.redis.cluster.count > 0)
@@ -70,7 +70,7 @@ int
 check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
-	const struct conf *conf = conf_load(line->file, &complaints);
+	const struct conf *conf = conf_load(line->file, false, &complaints);
 	bool valid = conf != NULL;
 	if (conf != NULL) {
 		warnings_find(conf, clock_wall_ms(), &complaints);

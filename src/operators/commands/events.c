@@ -282,7 +282,7 @@ events_run(const struct command_line *line)
 		return usage_wrong("events", "--from cannot be %s; it is a "
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);
-	command.conf = conf_load(line->file, &complaints);
+	command.conf = conf_load(line->file, false, &complaints);
 	if (command.conf != NULL)
 		code = run_query(&command, from, &since);
 	else

@@ -151,7 +151,7 @@ reload_file(struct serve *s)
 		return;
 	}
 	service_manager_tell_reload(clock_us());
-	const struct conf *next = conf_load(s->conf->file, &complaints);
+	const struct conf *next = conf_load(s->conf->file, false, &complaints);
 	bool fits = next != NULL &&
 	    (s->conf->store.redis.cluster.count == 0 ||
 		conf_restart_finds(s->now, next, &complaints)) &&
@@ -450,7 +450,7 @@ serve_run(const struct command_line *line)
 {
 	const char *file = line->file;
 	struct complaints complaints = {0};
-	const struct conf *conf = conf_load(file, &complaints);
+	const struct conf *conf = conf_load(file, false, &complaints);
 	if (conf == NULL) {
 		print_complaints(stderr, file, &complaints);
 		complaints_free(&complaints);

@@ -202,7 +202,7 @@ int
 witness_sql_run(const char *file, const char *route)
 {
 	struct complaints complaints = {0};
-	const struct conf *conf = conf_load(file, &complaints);
+	const struct conf *conf = conf_load(file, false, &complaints);
 	bool valid = conf != NULL, some = valid && print_all(conf, route);
 	print_complaints(stderr, file, &complaints);
 	if (valid && !some)

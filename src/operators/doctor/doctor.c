@@ -109,7 +109,7 @@ int
 doctor_run(const struct command_line *line)
 {
 	struct complaints complaints = {0};
-	const struct conf *conf = conf_load(line->file, &complaints);
+	const struct conf *conf = conf_load(line->file, false, &complaints);
 	struct doctor doctor = {.file = line->file, .conf = conf};
 	/* The parts of a gateway that are used here write no log. */
 	log_set_level(LOG_ERROR);

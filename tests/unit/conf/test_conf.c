@@ -271,7 +271,7 @@ a_file_is_loaded_by_its_name(void **state)
 	close(fd);
 	char *json = try_json(whole_example);
 	write_file(name, json);
-	const struct conf *conf = conf_load(name, &complaints);
+	const struct conf *conf = conf_load(name, false, &complaints);
 	assert_non_null(conf);
 	assert_string_equal(conf->file, name);
 	const struct conf *again = conf_ref(conf);
@@ -281,7 +281,7 @@ a_file_is_loaded_by_its_name(void **state)
 	free(json);
 	assert_int_equal(unlink(name), 0);
 
-	conf = conf_load(name, &complaints);
+	conf = conf_load(name, false, &complaints);
 	assert_null(conf);
 	assert_int_equal(complaints.count, 1);
 	assert_null(complaints.list[0].pointer);
