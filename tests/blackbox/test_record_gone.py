@@ -257,6 +257,48 @@ def a_held_message_stays_held_where_redis_has_an_attempt_before(bench):
           ["1", "2", "3"])
 
 
+def is_dead(back, words):
+    """Nobody knows whether its second attempt was executed."""
+    eventually(lambda: words in back.act("replay").body or back.count() > 2,
+               "its replay is refused")
+    equal(back.count(), 2)
+    shown = back.shown()
+    equal((shown["state"], shown["reason"], shown["attempt"]),
+          ("dead", "unknown", 2))
+
+
+@test
+def a_dead_letter_stays_one_where_redis_has_an_attempt_before(bench):
+    back = Back(bench, hold="1s")
+    eventually(lambda: back.stream.entries("charges:dead"), "it is dead")
+    is_dead(back, b"complete or release its key first")
+    back.answer = answer(201)
+    back.redis.go_back(back.saved)
+    got = eventually(lambda: (lambda got: got.status == 200 and got.json())(
+        back.admin.post("/sources/charges/restore")), "it is restored", 20)
+    equal(got["restored"], 1)
+    is_dead(back, b"of an attempt before")
+
+
+@test
+def so_does_one_whose_record_alone_is_that_when_it_is_replayed(bench):
+    back = Back(bench, hold="1s")
+    name, = back.redis("KEYS", "*:r:*")
+    spare = bench.own_redis(*DURABLE)
+    spare.go_back(back.saved)
+    eventually(lambda: back.stream.entries("charges:dead"), "it is dead")
+    back.release()
+    back.answer = answer(201)
+    equal(back.admin.post("/sources/charges/pause").status, 200)
+    eventually(lambda: back.act("replay").status == 202, "it is replayed")
+    back.redis("SET", name, spare("GET", name), "PX", "3600000")
+    equal(back.admin.post("/sources/charges/resume").status, 200)
+    back.gateway.wait_until(
+        lambda: len(back.gateway.find_log("message", reason="unknown")) > 1 or
+        back.count() > 2, "it is looked at")
+    is_dead(back, b"of an attempt before")
+
+
 @test
 def its_outcome_is_asked_about_as_late_as_if_redis_knew_it(bench):
     """An attempt before it has been UNKNOWN for long enough."""

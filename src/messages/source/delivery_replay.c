@@ -126,9 +126,14 @@ delivery_replay_begun(struct machine *machine)
 	timer_set(&r->renew, RENEW_MS);
 	/* Where no key is found now, operators are told of that one. */
 	memcpy(d->key_hex, d->letter.key_id.ptr, d->letter.key_id.len);
-	/* What may have been executed is not because its record is gone. */
-	d->old = span_eq(d->letter.reason, SPAN("unknown")) ||
-	    span_eq(d->letter.reason, SPAN("mismatch"));
+	/*
+	 * What may have been executed is not because its record is gone, or is
+	 * of an attempt before.
+	 */
+	bool unknown = span_eq(d->letter.reason, SPAN("unknown"));
+	d->old = unknown || span_eq(d->letter.reason, SPAN("mismatch"));
+	if (unknown)
+		d->sent = d->attempt = d->letter.attempt;
 	d->outcome = MESSAGE_DROPPED;
 	return delivery_to(d,
 	    r->act == LETTER_DROP ? DELIVERY_FINISH

@@ -481,9 +481,14 @@ record_forbids(const struct admin_request *a)
 	const struct store_op *op = &a->look.op;
 	struct span reason = a->letter.letter.reason;
 	int status = op->answer != NULL ? op->answer->status : a->look.status;
-	if (op->verdict == VERDICT_GONE && span_eq(reason, SPAN("unknown")))
+	/* Redis has come back as it was before: as in delivery_claim.c. */
+	bool gone = op->verdict == VERDICT_GONE ||
+	    (op->verdict == VERDICT_DONE && op->state != STATE_COMPLETED &&
+		op->attempt < a->letter.letter.attempt);
+	if (gone && span_eq(reason, SPAN("unknown")))
 		return "Nobody knew whether it was executed, and its record is "
-		       "gone: ask the upstream, then drop it.";
+		       "gone, or is of an attempt before: ask the upstream, "
+		       "then drop it.";
 	if (op->verdict != VERDICT_GONE && op->verdict != VERDICT_DONE)
 		return "The record of its key is damaged.";
 	if (span_eq(reason, SPAN("mismatch")))
