@@ -160,6 +160,19 @@ def it_is_executed_where_an_operator_releases_its_key(bench):
 
 
 @test
+def it_is_not_where_an_operator_completes_its_key(bench):
+    lost = Lost(bench).held().lose()
+    stays_held(lost)
+    equal(lost.gateway.ask("k", body=b'{"a":2}').problem, "key-reused")
+    lost.admin.act(lost.key_id, "complete", {"status": 201, "body": "{}"})
+    lost.gateway.wait_for_log("message", outcome="duplicate")
+    lost.wait_acknowledged()
+    again = lost.gateway.ask("k", body=b'{"a":1}')
+    equal((again.status, again.body, again.replayed, lost.count()),
+          (201, b"{}", True, 1))
+
+
+@test
 def it_is_a_dead_letter_of_unknown_outcome_after_hold(bench):
     lost = Lost(bench, hold="5s").held().lose()
     eventually(lambda: lost.stream.entries("charges:dead"), "it is dead")

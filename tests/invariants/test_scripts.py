@@ -186,9 +186,13 @@ MUTANTS = {
                       "\tredis.call('DEL', KEYS[1])\n\treturn r\n")]},
         [(DAMAGED, BEFORE + "an answer"), (DAMAGED, BEFORE + "a doubt")]),
     "what was damaged may be of any request": (
-        {"claim": [("r.fingerprint ~= fingerprint and not was_damaged(r)",
-                    "r.fingerprint ~= fingerprint")]},
+        {"claim": [("(r.state ~= 'U' or r.fingerprint ~= NOBODY)", "true")]},
         [(DAMAGED, BEFORE + "an answer")]),
+    "what is made for a lost record is of its request": (
+        {"claim": [("fingerprint = fingerprint, before",
+                    "fingerprint = NOBODY, before")]},
+        [("test_record_gone",
+          "it is not where an operator completes its key")]),
     "what is known of what was damaged takes its place": (
         {name: [("if not r or was_damaged(r) then", "if not r then")]
          for name in ("complete", "mark_unknown")},

@@ -139,7 +139,7 @@ what_was_sent_and_has_no_record_is_unknown(void **state)
 	/* A witness knows no such attempt, whichever was sent. */
 	word_is(claim(B, PRINT, "witness:0::", 5, 0), "UNKNOWN");
 	word_is(claim(B, PRINT, "ask:0:0", 5, 0), "GONE");
-	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "UNKNOWN");
+	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "MISMATCH");
 	/* Whose attempt it was may know. */
 	word_is(step("complete again", A, 1), "DONE");
 	head_has(2, "C");
@@ -147,6 +147,11 @@ what_was_sent_and_has_no_record_is_unknown(void **state)
 	put("none");
 	word_is(claim(A, PRINT, "lost:000001", 5, 0), "UNKNOWN");
 	word_is(claim(B, PRINT, "reconcile:0:", 5, 0), "RECONCILE");
+	/* Nor after it was asked about in vain. */
+	word_is(step("mark unknown", B, 1), "DONE");
+	word_is(claim(B, PRINT, "witness:0::", 5, 0), "UNKNOWN");
+	word_is(claim(B, PRINT, "ask:0:0", 5, 0), "GONE");
+	word_is(step("complete again", A, 1), "DONE");
 }
 
 /* Redis may have come back as it was before the message was sent. */

@@ -169,7 +169,7 @@ if policy == 'lost' and (r == nil or
 	r = {attempt = more, reason = 'l', mark = '\n', state = old.state,
 	    tries = string.format('%06d', old.tries + 1),
 	    created = stamp, lease_until = stamp, owner = NOBODY,
-	    fingerprint = NOBODY, before = '', rest = '',
+	    fingerprint = fingerprint, before = '', rest = '',
 	    question = old.question, asks = old.asks,
 	    provenance = provenance, known = provenance}
 	r.held = waits and '1' or old.held
@@ -191,7 +191,8 @@ elseif r == nil or r.state == 'R' then
 	    r.created .. id or nil
 	r.created, r.before, r.rest, r.anew = stamp, '', '', true
 	return execute(false)
-elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
+elseif r.fingerprint ~= fingerprint and
+    (r.state ~= 'U' or r.fingerprint ~= NOBODY) then
 	local OF = '^[^\t]*\t([^\t]*)\t([^\t]*)\t[^\t]*\t[^\t]*\t([^\t]*)'
 	local method, path, first = string.match(r.provenance, OF)
 	local other_method, other_path = string.match(claimed, OF)

@@ -115,10 +115,11 @@ local function parse(value)
 end
 
 -- What an operator's delete leaves of a damaged record, and what is made for a
--- lost one: UNKNOWN, of a request that nobody knows, so that it may be any; nor
--- is it known which attempt was sent, so that no witness is asked about it.
+-- lost one: UNKNOWN, and nobody's, as nobody knows which attempt was sent, so
+-- that no witness is asked about it.  A damaged one is of a request that nobody
+-- knows, too, so that it may be any.
 local function was_damaged(r)
-	return r.state == 'U' and r.fingerprint == NOBODY
+	return r.state == 'U' and r.owner == NOBODY
 end
 
 local function notes_of(r)
