@@ -212,8 +212,9 @@ struct conf_idempotency {
 	/*
 	 * The API is told, in a way of this configuration, what it is asked by
 	 * when an outcome is unknown; of what was sent without, it could only
-	 * say that it knows nothing.  The mark stands for that way: owners of
-	 * what is sent begin with it (store/claim.h).
+	 * say that it knows nothing.  The mark stands for that way, and is
+	 * zeros where it is not told: owners of what is sent begin with it
+	 * (store/claim.h).
 	 */
 	bool tells;
 	uint8_t mark[CONF_MARK_BYTES];

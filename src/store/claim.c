@@ -441,8 +441,7 @@ claim_own(struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
 	owner_new(&claim->owner);
-	if (policy->tells)
-		memcpy(claim->owner.bytes, policy->mark, sizeof policy->mark);
+	memcpy(claim->owner.bytes, policy->mark, sizeof policy->mark);
 }
 
 void

@@ -24,10 +24,7 @@ void claim_init(struct store *store);
  */
 void claim_end(struct store *store);
 
-/*
- * Draws the claim's owner: 128 random bits, or where the policy tells the API
- * what it is asked by, its mark and 80.
- */
+/* Draws the claim's owner: the policy's mark, and 80 random bits. */
 void claim_own(struct claim *claim);
 /*
  * Claims the key: OURS, or what the record says (IN_FLIGHT, UNKNOWN, COMPLETED

@@ -31,15 +31,18 @@ class Desk:
         if programs() is None or is_without("postgres"):
             raise Skip("there is no PostgreSQL")
         self.database = bench.postgres_for_all
-        self.database(f"{TABLE} CREATE ROLE gate LOGIN; GRANT SELECT, INSERT "
-                      "ON onceproxy_witness TO gate")
+        other = TABLE.replace("onceproxy_witness", "other_witness")
+        self.database(f"{TABLE} {other} CREATE ROLE gate LOGIN; GRANT SELECT, "
+                      "INSERT ON onceproxy_witness, other_witness TO gate")
         url = self.database.url.replace("//postgres@", "//gate@")
         self.upstream = bench.upstream(close_unanswered)
         self.gateway = bench.gateway(
             self.upstream, {"on_unknown": {"witness": {
                 "broker": "ledger", "table": "onceproxy_witness",
                 "wait": "300ms"}}},
-            brokers={"ledger": {"postgres": url}}, workers=1,
+            brokers={"ledger": {"postgres": url},
+                     "other": {"postgres": url + "&application_name=other"}},
+            workers=1,
             admin={"listen": "unix:" + os.path.join(bench.folder(), "a"),
                    "tokens": {"alice": "alices"}})
         self.admin = Admin(self.gateway, "alices")
@@ -55,6 +58,13 @@ class Desk:
               {**self.gateway.config, "routes": list(routes)})
         self.gateway.signal(signal.SIGHUP)
         self.gateway.wait_for_log("reloaded", since)
+
+    def with_policy(self, members):
+        """The routes, with these members in the witness."""
+        route, *others = self.gateway.config["routes"]
+        witness = route["idempotency"]["on_unknown"]["witness"]
+        return {**route, "idempotency": {"on_unknown": {"witness": {
+            **witness, **members}}}}, *others
 
     def insert(self, key_id, verdict):
         return ("INSERT INTO onceproxy_witness (key_id, attempt, verdict) "
@@ -136,6 +146,51 @@ def what_is_still_at_work_cannot_be_released(bench):
     desk.database.end()
     equal(desk.act(key_id, "release")["state"], "RELEASED")
     equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@each([("in another table", {"table": "other_witness"}),
+       ("by another URL", {"broker": "other"})])
+def what_was_sent_with_another_witness_is_not_set_free(bench, other):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database.begin(desk.insert(key_id, "done"))
+    desk.refused(key_id, "release", {}, "lock")
+    desk.reload(*desk.with_policy(other))
+    for act, body in ("release", {}), ("complete", REFUSED):
+        desk.refused(key_id, act, body, "not sent with the witness")
+    equal(desk.database("SELECT * FROM other_witness"), [])
+    desk.reload(*desk.gateway.config["routes"])
+    desk.refused(key_id, "release", {}, "lock")
+    desk.database.end()
+    equal(desk.act(key_id, "release")["state"], "RELEASED")
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@each([("completed", "POST", "/complete", {"status": 201}),
+       ("deleted", "DELETE", "", None)])
+def it_can_be(bench, method, act, body):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.reload(*desk.with_policy({"table": "other_witness"}))
+    desk.refused(key_id, "release", {}, "not sent with the witness")
+    eventually(lambda: desk.admin.send(
+        method, f"/keys/{key_id}{act}", body).status == 200, "it is decided")
+    equal(desk.rows(), [])
+
+
+@test
+def what_was_sent_before_there_was_a_witness_is_revoked_all_the_same(bench):
+    """The API may write its rows before gateways ask for them."""
+    desk = Desk(bench)
+    route, *others = desk.gateway.config["routes"]
+    desk.reload({**route, "idempotency": {
+        "key_id_header": "Idempotency-Key-Id"}}, *others)
+    paid, lost = desk.unknown("paid"), desk.unknown("lost")
+    desk.database(desk.insert(paid, "done"))
+    desk.reload(route, *others)
+    desk.refused(paid, "release", {}, "it was executed")
+    equal(desk.act(lost, "release")["state"], "RELEASED")
+    equal(desk.rows(), sorted([f"{paid}|1|done", f"{lost}|1|revoked"]))
 
 
 @each([("has another name", {"name": "payments"}),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/loop/log.h"
 #include "base/percent.h"
@@ -544,6 +545,8 @@ revoke(struct admin_request *a, const struct conf_route *route)
 {
 	/* Who has changed it in Redis may have left no UTF-8. */
 	struct span name = a->look.record.from.route;
+	struct span owner = a->look.record.owner;
+	char mark[2 * CONF_MARK_BYTES];
 	if (!utf8_is_valid(name))
 		name = SPAN("?");
 	if (route == NULL)
@@ -555,6 +558,20 @@ revoke(struct admin_request *a, const struct conf_route *route)
 			"more: give the route its name back, or put it back as "
 			"it was. Nothing was changed.",
 			SPAN_FMT(name)));
+	/*
+	 * Where it was sent without any witness, the row is of no harm, and
+	 * keeps out an API that writes already.  Nobody owns what was made for
+	 * a damaged record, or for a lost one.
+	 */
+	base64_url_encode(route->idempotency->mark, CONF_MARK_BYTES, mark);
+	if (owner.len > 0 && !span_starts(owner, span_str(mark)) &&
+	    !span_starts(owner, SPAN("AAAAAAAA")))
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The attempt was not sent with the witness that its "
+			 "route has now, which knows nothing of it: put "
+			 "\"on_unknown\" back as it was, and say it again "
+			 "then; or complete it, if it happened. Nothing was "
+			 "changed."));
 	return a->look.record.attempt > 0
 	    ? admin_witness_revoke(a, route)
 	    : broken(a); /* nobody was ever asked for that one */

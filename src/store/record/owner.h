@@ -6,8 +6,8 @@
 #include "base/random.h"
 
 /*
- * Who owns a claim: 128 random bits that no other request has, so that a late
- * owner can be told from the present one (fencing).  Any thread.
+ * Who owns a claim: random bits that no other request has, so that a late owner
+ * can be told from the present one (fencing).  Any thread.
  */
 struct owner {
 	uint8_t bytes[16];

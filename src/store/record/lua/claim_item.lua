@@ -20,8 +20,8 @@
 --                    blank what more that has
 -- And what is claimed, as a record has it: owner 22, fingerprint 22, a newline,
 -- the provenance, and a newline.  The first 8 characters of the owner are the
--- policy's mark, if it has one (conf.h): so the owner of an attempt says
--- whether its API was told what it would be asked by.
+-- policy's mark (conf.h): so the owner of an attempt says whether its API was
+-- told what it would be asked by.
 -- policy: what to do about an UNKNOWN: hold; retry; lost:ATTEMPT, hold, and
 --       where there is no record, or one that is free or UNKNOWN, of an attempt
 --       before that one (6 digits), one is made that is UNKNOWN, as that one
