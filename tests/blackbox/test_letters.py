@@ -40,7 +40,8 @@ class Letters:
         return f"onceproxy:{{{shard}}}:{word}:source:{self.source}{more}"
 
     def put(self, position, lane=None, state="confirmed", reason=b"refused",
-            key_id=b"", answer=None, cut=b"0", status=b"409"):
+            key_id=b"", answer=None, cut=b"0", status=b"409",
+            route=b"charges"):
         own = digest(b"letter", position)
         lane = digest(lane) if lane else None
         shard = int.from_bytes(digest(
@@ -50,7 +51,7 @@ class Letters:
         first = not lane or not self.redis(
             "EXISTS", self.name(shard, "lane", ":" + lane.hex()))
         head = b"h1\n" + b"".join(part(p) for p in (
-            position, reason, key_id, b"charges", b"why", b"", status, b"3",
+            position, reason, key_id, route, b"why", b"", status, b"3",
             b"1700000000000"))
         body = b"b1\n" + b"".join(part(p) for p in (
             cut, b"{}", None, None, None, None, None, answer, b"0"))
@@ -230,6 +231,16 @@ def what_cannot_be_read_is_not_replayed(bench):
     one = b.listed("dead")["messages"][0]
     equal((one["id"], one["reason"]), (None, "refused"))
     refuses(b, b"1-0", "replay", "does not open")
+
+
+@test
+def what_is_no_text_in_redis_is_shown_all_the_same(bench):
+    b = Bench(bench)
+    b.letters.put(b"1-0", route=b"\xff")
+    b.letters.put(b"2-0", reason=b"\xff")
+    first, second = b.listed("dead")["messages"]
+    equal((first["route"], second["reason"]), ("\xff", "\xff"))
+    equal(b.admin.get("/messages/" + id_of(b"1-0"))["route"], "\xff")
 
 
 RECORDS = {

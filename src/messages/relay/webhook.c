@@ -383,7 +383,9 @@ read_event(struct span id, struct span text, struct waiting *event)
 		if (!span_next(&text, ' ', &words[i]) ||
 		    !digits_read(words[i], UINT32_MAX, &numbers[i]))
 			return false;
-	if (!event_read(id, &place) || text.len != DIGEST_HEX)
+	/* It may have more zeros before its numbers than we write. */
+	if (!event_read(id, &place) || id.len >= sizeof event->id ||
+	    text.len != DIGEST_HEX)
 		return false;
 	*event = (struct waiting){.kept_s = numbers[0],
 	    .tries = (unsigned)numbers[1], .bytes = (size_t)numbers[2]};

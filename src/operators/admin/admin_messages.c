@@ -141,13 +141,18 @@ static json_t *
 message_json(const struct message_view *view)
 {
 	bool tried_again = view->next_ms > 0;
-	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
+	/* Who has changed a letter in Redis may have left no UTF-8. */
+	return json_pack("{s:o, s:o, s:s, s:o*, s:o, s:o*, s:s*, s:o*, s:o*, "
 			 "s:o, s:o*, s:o*, s:o*, s:o*}",
 	    "id",
 	    view->id.len > 0 ? answer_json_text(view->id) : json_null(),
 	    "source", answer_json_text(span_str(view->source)),
-	    "state", inquiry_word(view->state), "reason", view->reason,
-	    "position", answer_json_text(view->position), "route", view->route,
+	    "state", inquiry_word(view->state), "reason",
+	    view->reason != NULL ? answer_json_text(span_str(view->reason))
+				 : NULL,
+	    "position", answer_json_text(view->position), "route",
+	    view->route != NULL ? answer_json_text(span_str(view->route))
+				: NULL,
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
 	    "label",
 	    view->label.len > 0 ? answer_json_text(view->label) : NULL,
