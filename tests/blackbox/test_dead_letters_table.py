@@ -4,6 +4,7 @@ table of them has their copies, is put into in the step of the acknowledgement,
 and is read only where the store has lost them."""
 
 import base64
+import signal
 
 from once import http, tap
 from once.admin import Admin
@@ -239,6 +240,81 @@ def a_row_that_was_put_right_waits_for_its_letter(bench):
     equal(b.act(1, "drop").status, 200)
     b.wait_dead(("1", "mismatch"))
     equal(b.copies(), [("1", "mismatch")])
+
+
+NO_COPY = """CREATE SEQUENCE tried; CREATE FUNCTION no() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM setval('tried', pg_backend_pid());
+    RAISE EXCEPTION 'no copy' USING ERRCODE = 'check_violation'; END $$;
+    CREATE TRIGGER no BEFORE INSERT ON outbox_dead
+    FOR EACH ROW EXECUTE FUNCTION no()"""
+
+
+def without_copies(bench):
+    b = Bench(bench, order_by="none")
+    eventually(lambda: b.shop("SELECT to_regclass('outbox_dead')") != [""],
+               "the table is made")
+    b.shop(NO_COPY)
+    return b
+
+
+def add_wrong(b, number):
+    b.shop(f"INSERT INTO outbox VALUES ({number}, 'e', 'made', "
+           "'{\"wrong\": 1}')")
+
+
+def put_right(b, number):
+    b.shop(f"UPDATE outbox SET payload = '{{\"id\": {number}}}' "
+           f"WHERE id = {number}")
+    b.shop("DROP TRIGGER no ON outbox_dead")
+
+
+@test
+def a_row_that_was_written_anew_is_not_taken_for_its_letter(bench):
+    b = without_copies(bench)
+    add_wrong(b, 1)
+    b.gateway.wait_for_log("message_not_finished", position="1")
+    b.gateway.stop()
+    put_right(b, 1)
+    b.start()
+    b.wait_dead(("1", "key-missing"))
+    equal((b.done, b.copies()), ([body(1)], []))
+    equal(b.act(1, "drop").status, 200)
+
+
+def one_of(b, one, other):
+    """A row that only the one has read, whose copy is refused."""
+    def has_it(gateway, number):
+        return any(e["event"] == "message_not_finished" and
+                   e["position"] == str(number) for e in gateway.events)
+    for number in range(1, 40):
+        add_wrong(b, number)
+        eventually(lambda: has_it(one, number) or has_it(other, number),
+                   "its copy is refused")
+        if has_it(one, number):
+            return number
+        b.shop(f"DELETE FROM outbox WHERE id = {number}")
+    assert False, "the other one reads all"
+
+
+@test
+def a_gateway_that_goes_on_with_a_letter_takes_no_other_row(bench):
+    """What another one has left it acknowledges without reading the row."""
+    b = without_copies(bench)
+    one = b.gateway
+    b.config["instance"] = "two"
+    b.start()
+    for gateway in (one, b.gateway):
+        gateway.wait_for_log("source_parts", parts=16)
+    number = one_of(b, one, b.gateway)
+    tried = b.shop("SELECT last_value FROM tried")
+    eventually(lambda: b.shop("SELECT last_value FROM tried") != tried,
+               "the other one tries to put its copy")
+    one.signal(signal.SIGSTOP)
+    put_right(b, number)
+    equal(b.act(number, "drop").status, 200)
+    one.signal(signal.SIGCONT)
+    eventually(lambda: b.done == [body(number)], "the row is executed")
+    equal(b.copies(), [])
 
 
 @test

@@ -20,6 +20,7 @@
  *     it can never be executed: BURY ⇢ BURIED ............. FINISH
  *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
  *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH
+ *       that is of another: CONFIRM ⇢ CONFIRMED ........... SEEK again
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ RESTED .............. FINISH again
  *     it is a letter: CONFIRM ⇢ CONFIRMED ................. END

@@ -117,8 +117,7 @@ static bool
 is_other(const struct broker_message *m, const struct letter_op *found)
 {
 	const struct letter *letter = &found->letter;
-	if (letter->state == LETTER_WRITTEN || found->sealed_shut ||
-	    letter->is_cut || m->too_large)
+	if (found->sealed_shut || letter->is_cut || m->too_large)
 		return false;
 	if (letter->has_payload != m->has_payload ||
 	    !span_eq(letter->payload, m->payload) ||
@@ -160,10 +159,14 @@ delivery_finish_sought(struct machine *machine)
 	d->sought = true;
 	bool is_there = d->written.op.verdict == VERDICT_DONE;
 	bool is_others = is_there && is_other(d->message, &d->written);
+	bool is_written = d->written.letter.state == LETTER_WRITTEN;
 	d->was_letter = is_there && !is_others;
+	d->namesake = is_others && (is_written || d->buried);
+	/* Nobody acknowledges that one any more: it was written over. */
+	if (d->namesake && is_written)
+		return delivery_to(d, DELIVERY_CONFIRM, MORE);
 	/* Its position has no second letter: so it is not acknowledged. */
-	if (is_others && d->buried) {
-		d->namesake = true;
+	if (d->namesake) {
 		source_standing_begin(d->source, STANDING_DEAD_LETTERS,
 		    "The dead letter of another message has a message's "
 		    "position: replay or drop that.");
@@ -260,7 +263,7 @@ delivery_finish_confirm(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name = delivery_letter_name(d);
 	letter_do(&d->source->letters, &d->written, LETTER_CONFIRM, &name,
-	    d->buried ? LETTER_REPLAY : LETTER_DROP, NULL);
+	    d->buried || d->namesake ? LETTER_REPLAY : LETTER_DROP, NULL);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 
@@ -272,6 +275,8 @@ delivery_finish_confirmed(struct machine *machine)
 	const struct letter_name name = delivery_letter_name(d);
 	if (d->replay != NULL)
 		return DONE;
+	if (d->namesake)
+		return delivery_to(d, DELIVERY_SEEK, MORE);
 	if (!d->buried) /* it was dropped */
 		delivery_replay_new(d->source, &name, LETTER_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);

@@ -312,10 +312,21 @@ make_dead(const struct maker *m, struct postgres_sql *sql)
 	    "CASE WHEN $8::text = 'whole' AND octet_length(%s) > %zu "
 	    "THEN (%s)::jsonb END AS more",
 	    payload, m->entity, m->type, m->headers, m->most, m->headers);
+	/*
+	 * Whoever has only its letter, and no version of it, acknowledges what
+	 * that has: the row may have been written anew, or be another one.
+	 */
+	struct maker own = *m;
+	own.same = MADE(m->arena,
+	    "%s AND coalesce(%s = $2::text, $8::text = 'whole' OR "
+	    "(coalesce(%s, '') = coalesce($4::text, '') AND "
+	    "coalesce(%s, '') = coalesce($5::text, '') AND "
+	    "%s IS NOT DISTINCT FROM $6::bytea))",
+	    m->unread, m->version, m->entity, m->type, payload);
 	sql->make_dead = postgres_sql_make_table(
 	    m->arena, m->source->dead_letters, dead_columns);
 	sql->finish_dead =
-	    finish_of(m, MADE(m->arena, put_dead, m->dead), returned);
+	    finish_of(&own, MADE(m->arena, put_dead, m->dead), returned);
 	sql->mark = mark_of(m, "");
 	sql->origin = MADE(m->arena,
 	    "SELECT d.headers->>'onceproxy-store' FROM %s AS d "
