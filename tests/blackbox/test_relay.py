@@ -10,7 +10,7 @@ from once.admin import Admin
 from once.gateway import command, is_without, write
 from once.postgres import programs
 from once.relays import NAMES, Ledger, relay
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -168,6 +168,31 @@ def an_answer_that_is_no_longer_kept_is_null(bench):
     bench.serve(config)
     ledger.wait_whole()
     equal(answers(ledger), [None])
+
+
+@each([("another status", 422), ("the same one", 201)])
+def the_answer_of_a_later_record_of_its_key_is_not_the_events(bench, status):
+    """The key was deleted, and executed again before the relay looked."""
+    upstream, config, ledger = begin(
+        bench, answer(status, b"first"), answer=True)
+    config["admin"] = {"listen": "127.0.0.1:0"}
+    gateway = bench.serve(config)
+    admin = Admin(gateway)
+    equal(admin.post("/relays/ledger/pause").status, 200)
+    gateway.wait_for_log("relay_paused")
+    equal(gateway.ask("a").status, status)
+    key_id, = {key[-32:].decode() for key in bench.redis.keys()
+               if b":r:" in key}
+    equal(admin.send("DELETE", "/keys/" + key_id).status, 200)
+    executed = int(bench.redis("TIME")[0])
+    eventually(lambda: int(bench.redis("TIME")[0]) > executed + 1,
+               "more than a second is over")
+    upstream.reply = answer(201, b"second")
+    equal(gateway.ask("a").body, b"second")
+    equal(admin.post("/relays/ledger/resume").status, 200)
+    ledger.wait_for(4)
+    equal([row["answer"] and row["answer"]["body"] for row in ledger.rows()
+           if row["to"] == "COMPLETED"], [None, "second"])
 
 
 @test

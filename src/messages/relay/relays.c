@@ -23,6 +23,7 @@ enum {
 	ANSWERS_MAX = 64, /* events in a batch, where they have answers */
 	BUDGET_SHARE = 4, /* a batch's answers: that part of all memory */
 	LOOK_MS = 1000,
+	LATER_MS = 1000, /* an event is told that soon after its change */
 	DRAIN_MS = 5000, /* for what is on its way to the target */
 };
 
@@ -40,7 +41,7 @@ struct relay_bundle {
 	struct relay_wanted {
 		struct relay_bundle *bundle;
 		size_t event;
-		int64_t attempt;
+		int64_t attempt, status, ms; /* when, by Redis' clock */
 		json_t *message; /* as the event has it already */
 		struct records_op look;
 		struct timer again;
@@ -270,6 +271,8 @@ on_took(void *arg, const struct relay_entry *entry)
 	    .event = batch->n_events - 1,
 	    .attempt =
 		json_integer_value(json_object_get(message, "attempt")),
+	    .status = json_integer_value(json_object_get(message, "status")),
+	    .ms = (int64_t)entry->place.ms,
 	    .message = message};
 }
 
@@ -285,9 +288,10 @@ put(struct relay_run *run)
 
 /*
  * The answer belongs to the event, unless the record has gone on since: another
- * attempt has another answer.  The event goes with it, and without it where
- * that is too large.  Where memory is short, or Redis away, it is asked for
- * again.
+ * attempt has another answer, and so has the same one of a later record of its
+ * key, which was deleted or forgotten meanwhile.  The event goes with it, and
+ * without it where that is too large.  Where memory is short, or Redis away, it
+ * is asked for again.
  */
 static void
 on_looked(void *owner)
@@ -304,6 +308,9 @@ on_looked(void *owner)
 	if (look->op.verdict == VERDICT_DONE && look->op.answer != NULL &&
 	    look->record.state == STATE_COMPLETED &&
 	    look->record.attempt == wanted->attempt &&
+	    look->record.changed_ms <= wanted->ms + LATER_MS &&
+	    (wanted->status == 0 ||
+		look->op.answer->status == wanted->status) &&
 	    !look->op.answer->not_kept) {
 		json_t *object =
 		    json_pack("{s:i}", "status", look->op.answer->status);
