@@ -272,7 +272,7 @@ records_operate(struct store *store, struct records_op *shown,
 	char label[LABEL_INDEX_CHARS + 1] = "";
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    shown_call(store, shown, SCRIPT_operate, key_id, 8);
+	    shown_call(store, shown, SCRIPT_operate, key_id, 9);
 	shown->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
@@ -291,6 +291,7 @@ records_operate(struct store *store, struct records_op *shown,
 		    order->retention_ms > store->longest_ms
 			? order->retention_ms
 			: store->longest_ms);
+	resp_number(&call->args, order->changed_ms);
 	call->large = store_is_large(call->args.len);
 	call_start(call);
 }

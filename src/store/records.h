@@ -83,6 +83,7 @@ struct records_order {
 	 */
 	uint32_t attempt;
 	struct span fingerprint;
+	int64_t changed_ms; /* of that record; 0: any */
 	int64_t retention_ms; /* how long the record then lives, if any */
 	const struct answer *answer; /* ACT_COMPLETE, else NULL */
 	struct span note; /* the operator's; kept in the record, … */

@@ -962,6 +962,32 @@ def what_was_said_of_one_attempt_is_not_taken_for_another(bench):
 
 
 @test
+def what_was_said_of_one_record_is_not_taken_for_the_next(bench):
+    """Once it is deleted, its attempts begin at 1 again."""
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    changed = admin.get("/keys/" + key_id)["changed"]
+    equal(admin.send("DELETE", "/keys/" + key_id,
+                     {"attempt": 1, "changed": changed}).status, 200)
+    eventually(lambda: admin.send("GET", "/keys/" + key_id).status == 404)
+    equal(unknown(upstream, gateway), key_id)
+    now = admin.get("/keys/" + key_id)
+    equal(now["attempt"], 1)
+    for method, target, more in (
+            ("POST", f"/keys/{key_id}/release", {}),
+            ("POST", f"/keys/{key_id}/complete", {"status": 200}),
+            ("DELETE", f"/keys/{key_id}", {})):
+        got = admin.send(method, target, {"changed": changed, **more})
+        refused(got, 409, "conflict")
+        assert "has changed since" in got.json()["detail"], got.json()
+        for wrong in (1, "", "today"):
+            refused(admin.send(method, target, {"changed": wrong, **more}),
+                    400, "bad-request")
+    equal(admin.get("/keys/" + key_id), now)
+    admin.act(key_id, "release", {"attempt": 1, "changed": now["changed"]})
+
+
+@test
 def a_late_owner_hears_what_the_operator_said(bench):
     """A gateway that was frozen does not overrule the operator."""
     upstream = bench.upstream()

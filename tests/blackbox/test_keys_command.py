@@ -433,8 +433,9 @@ def a_list_may_be_a_file_of_records(bench):
     operator.well("complete", "--from-file", file, "--status", "200")
     equal({operator.json("show", key_id)["state"] for key_id in made},
           {"COMPLETED"})
-    code, out, _ = typed(operator, table, "delete", "--from-file", "-",
-                         "--yes")
+    # Since then they have changed, and an id alone is of whatever is there.
+    ids = "\n".join(made) + "\n"
+    code, out, _ = typed(operator, ids, "delete", "--from-file", "-", "--yes")
     equal((code, out.count("deleted")), (0, 3))
     file = bench.file(b"nothing of that kind\n")
     equal(operator("show", "--from-file", file).returncode, 2)
@@ -465,6 +466,25 @@ def such_a_file_is_of_the_attempts_that_it_shows(bench, act, state):
         assert found.returncode if state is None else state in found.stdout
     # An id alone is of any attempt.
     operator.well(*act, "--from-file", bench.file(made[1].encode()))
+
+
+@each([("released", ["release"]),
+       ("completed", ["complete", "--status", "200"]),
+       ("deleted", ["delete", "--yes"])])
+def what_was_deleted_and_came_again_is_on_no_list_of_before(bench, act):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    file = bench.file(operator.well("list").encode())
+    operator.well("delete", "--yes", "--from-file", file)
+    # Nobody has looked at this one, whose attempt is the first one again.
+    equal(operator.unknown(), key_id)
+    done = operator(*act, "--from-file", file)
+    equal(done.returncode, 1)
+    assert "has changed since then, and is UNKNOWN now" in done.stderr, done
+    found = operator.json("show", key_id)
+    equal((found["state"], found["attempt"]), ("UNKNOWN", 1))
+    operator.well(*act, "--from-file",
+                  bench.file(operator.well("list").encode()))
 
 
 @test

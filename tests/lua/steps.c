@@ -355,6 +355,7 @@ operate(const char *act)
 	add(&words, "%s", "");
 	add(&words, "%s", NOTE);
 	add(&words, "%d", LONGEST);
+	add(&words, "0");
 	return eval(SCRIPT_operate, &words);
 }
 

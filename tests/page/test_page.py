@@ -322,6 +322,20 @@ def what_changed_while_the_dialog_was_open_is_not_released(bench):
     equal(s.record(key_id)["state"], "UNKNOWN")
 
 
+@test
+def nor_is_what_was_deleted_meanwhile_and_came_again(bench):
+    """As attempt 1, like the one before."""
+    s = Stage(bench)
+    key_id = s.stuck()
+    s.browser.click(s.row(key_id, ".release"))
+    equal(s.send("DELETE", f"/keys/{key_id}").status, 200)
+    equal(s.unknown(), key_id)
+    s.browser.click("#release .do")
+    s.browser.wait_text("#release .error", "has changed since")
+    equal((s.record(key_id)["state"], s.record(key_id)["attempt"]),
+          ("UNKNOWN", 1))
+
+
 def askable(bench):
     """A page with two unknown keys whose API can be asked, which answers
     known["GET"]; their key_ids."""

@@ -210,7 +210,7 @@ redis_delete_damaged(void)
 	const char *record = redis_damaged();
 	char *reply;
 	size_t len;
-	resp_begin(&command, 15);
+	resp_begin(&command, 16);
 	resp_arg(&command, SPAN("EVALSHA"));
 	resp_arg(&command, span_str(names.sha[SCRIPT_operate]));
 	resp_number(&command, 3);
@@ -225,6 +225,7 @@ redis_delete_damaged(void)
 	resp_arg(&command, SPAN(""));
 	resp_arg(&command, SPAN(""));
 	resp_number(&command, DAMAGED_MS);
+	resp_number(&command, 0);
 	resp_arg(&command, SPAN("the operator"));
 	redis_run(span_of(command.bytes, command.len), &reply, &len);
 	free(reply);

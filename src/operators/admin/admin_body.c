@@ -165,12 +165,14 @@ check_members(const struct admin_request *a)
 
 /*
  * A note for the log and the record, and the attempt that is meant: since the
- * operator looked, a retry may have made another.
+ * operator looked, a retry may have made another, and of the same number if the
+ * record was deleted.
  */
 static const char *
 take_note_and_attempt(struct admin_request *a)
 {
 	const json_t *attempt = json_object_get(a->in, "attempt");
+	const json_t *changed = json_object_get(a->in, "changed");
 	const json_t *note = json_object_get(a->in, "note");
 	if (attempt != NULL && !json_is_null(attempt)) {
 		if (!json_is_integer(attempt) ||
@@ -180,6 +182,9 @@ take_note_and_attempt(struct admin_request *a)
 			       "999999.";
 		a->attempt = (uint32_t)json_integer_value(attempt);
 	}
+	if (changed != NULL && !json_is_null(changed) &&
+	    !rfc3339_read(admin_body_span(changed), &a->changed_ms))
+		return "\"changed\" must be a time as records have it.";
 	if (note != NULL && !json_is_null(note)) {
 		if (!json_is_string(note) ||
 		    json_string_length(note) > NOTE_BYTES)

@@ -27,7 +27,7 @@ json_t *admin_body_shown(const struct records_op *look, bool with_body);
 
 /*
  * Sees that the request has no members, and no query, but those that its
- * endpoint takes, and reads the note and the attempt.  NULL, or a sentence
+ * endpoint takes, and reads the note and what is meant.  NULL, or a sentence
  * about what is wrong.
  */
 const char *admin_body_read(struct admin_request *a);

@@ -363,7 +363,8 @@ admin_keys_shown(struct machine *machine)
 	}
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
-	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;
+	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0 &&
+	    a->changed_ms == 0;
 	if (look->op.verdict != VERDICT_DONE && !deletes)
 		return broken(a);
 	if (a->acts)
@@ -588,7 +589,8 @@ is_resolvable(const struct admin_request *a)
 {
 	enum record_state state = a->look.op.state;
 	return (state == STATE_UNKNOWN || state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == a->look.record.attempt);
+	    (a->attempt == 0 || a->attempt == a->look.record.attempt) &&
+	    (a->changed_ms == 0 || a->changed_ms == a->look.record.changed_ms);
 }
 
 /* The record was looked at, and allows the act as far as can be seen. */
@@ -620,6 +622,7 @@ begin_act(struct admin_request *a)
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->attempt,
+	    .changed_ms = a->changed_ms,
 	    .retention_ms = a->look.op.verdict == VERDICT_BROKEN
 		? policy->unknown_retention_ms
 		: policy->retention_ms,
@@ -633,6 +636,7 @@ begin_act(struct admin_request *a)
 	if (a->act != ACT_DELETE) {
 		/* What is resolved is the record that was looked at. */
 		order.attempt = a->look.record.attempt;
+		order.changed_ms = a->look.record.changed_ms;
 		order.fingerprint = a->look.record.fingerprint;
 	}
 	if (a->act == ACT_COMPLETE) {
@@ -720,7 +724,8 @@ static bool
 has_changed(const struct admin_request *a)
 {
 	const struct store_op *op = &a->look.op;
-	return a->act != ACT_DELETE && op->verdict == VERDICT_FENCED &&
+	return a->act != ACT_DELETE && a->changed_ms == 0 &&
+	    op->verdict == VERDICT_FENCED &&
 	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
 	    (a->attempt == 0 || a->attempt == op->attempt);
 }
@@ -743,6 +748,12 @@ conflict(struct admin_request *a)
 			"The record is now %s at attempt %u, not at attempt "
 			"%u. Nothing was changed.",
 			admin_body_state(state), attempt, a->attempt));
+	if (a->changed_ms != 0 && state != STATE_PROCESSING)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The record has changed since then, and is %s now: "
+			"look at it again. Nothing was changed.",
+			admin_body_state(state)));
 	if (a->act == ACT_DELETE && state != STATE_PROCESSING)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,

@@ -326,7 +326,7 @@ command_run(const struct command *command, int argc, char **argv,
 	json_decref(line.scope);
 	json_decref(line.headers);
 	free(line.ids);
-	free(line.attempts);
+	free(line.meant);
 	free(line.ids_text);
 	conf_unref(&line.gateway.conf);
 	if (fflush(stdout) != 0 && code == GATEWAY_WELL)

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "base/span.h"
 #include "operators/commands/admin_api.h"
 
 /*
@@ -10,6 +11,12 @@
  * help is printed and wrong usage is told.  Nothing here knows what a command
  * does.  Main thread.
  */
+
+/* A record as a list has shown it: its attempt, and when it had changed. */
+struct command_meant {
+	long attempt;        /* 0: any */
+	struct span changed; /* empty: any */
+};
 
 /* What was said, and what becomes of it until the command has run. */
 struct command_line {
@@ -41,7 +48,7 @@ struct command_line {
 	const char *body_file;
 	const char *ids_file; /* KEY_IDs, a line each */
 	const char **ids;     /* of the arguments and that file */
-	long *attempts;       /* that are meant of these; 0: any */
+	struct command_meant *meant; /* of these */
 	size_t n_ids;
 	char *ids_text; /* that some of them lie in */
 };

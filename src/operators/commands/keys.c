@@ -187,9 +187,9 @@ id_of_instance(const char *text)
 							: text;
 }
 
-/* Adds one, of which that attempt is meant unless --attempt says another. */
+/* Adds one; --attempt says which attempt is meant of all. */
 static int
-add_id(struct command_line *line, const char *text, long attempt)
+add_id(struct command_line *line, const char *text, struct command_meant meant)
 {
 	uint8_t bytes[DIGEST_BYTES];
 	text = id_of_instance(text);
@@ -202,34 +202,38 @@ add_id(struct command_line *line, const char *text, long attempt)
 		    DIGEST_HEX, text);
 	line->ids = mem_grow(
 	    line->ids, (line->n_ids + 1) * sizeof *line->ids);
-	line->attempts = mem_grow(
-	    line->attempts, (line->n_ids + 1) * sizeof *line->attempts);
-	line->attempts[line->n_ids] =
-	    line->attempt > 0 ? line->attempt : attempt;
+	line->meant = mem_grow(
+	    line->meant, (line->n_ids + 1) * sizeof *line->meant);
+	if (line->attempt > 0)
+		meant.attempt = line->attempt;
+	line->meant[line->n_ids] = meant;
 	line->ids[line->n_ids++] = text;
 	return GATEWAY_WELL;
 }
 
 /*
- * Returns the attempt that a line of `onceproxy keys list` shows, before a
- * time; 0: it is another line.
+ * Returns what a line of `onceproxy keys list` shows: the attempt, and behind
+ * it the time; any, where it is another line.
  */
-static long
-attempt_of(struct span line)
+static struct command_meant
+meant_by(struct span line)
 {
 	enum { ATTEMPT = 3, CHANGED, COUNT };
 	struct span words[COUNT] = {{0}};
+	struct command_meant any = {0};
 	int64_t attempt, changed_ms;
 	for (size_t i = 0; i < COUNT && span_next(&line, ' ', &words[i]);)
 		i += words[i].len > 0;
 	return digits_read(words[ATTEMPT], INT32_MAX, &attempt) &&
-	    rfc3339_read(words[CHANGED], &changed_ms) ? (long)attempt : 0;
+		rfc3339_read(words[CHANGED], &changed_ms)
+	    ? (struct command_meant){(long)attempt, words[CHANGED]}
+	    : any;
 }
 
 /*
  * Takes the arguments, and the first word of each line of the file, which may
  * be the output of `onceproxy keys list`: its title is left out, and the
- * attempts that it shows are those that are meant.  The words become texts
+ * records as it shows them are those that are meant.  The words become texts
  * within what was read.
  */
 static int
@@ -238,19 +242,20 @@ read_ids(struct command_line *line)
 	int code = GATEWAY_WELL;
 	size_t len;
 	struct span piece;
+	const struct command_meant any = {0};
 	for (int i = 0; i < line->n_names && code == GATEWAY_WELL; i++)
-		code = add_id(line, line->names[i], 0);
+		code = add_id(line, line->names[i], any);
 	if (code != GATEWAY_WELL || line->ids_file == NULL)
 		return code;
 	if (!read_file(line->ids_file, &line->ids_text, &len))
 		return GATEWAY_REFUSED;
 	struct span rest = span_of(line->ids_text, len);
 	while (code == GATEWAY_WELL && next_line(&rest, &piece)) {
-		long attempt = attempt_of(piece);
+		struct command_meant meant = meant_by(piece);
 		char *word = line->ids_text + (piece.ptr - line->ids_text);
 		word[strcspn(word, " \t\r\n")] = '\0';
 		if (strcmp(word, "KEY_ID") != 0)
-			code = add_id(line, word, attempt);
+			code = add_id(line, word, meant);
 	}
 	return code;
 }
@@ -474,7 +479,7 @@ act_on_keys(const struct command_line *line, const char *method,
     const char *word, json_t *in)
 {
 	const struct values_request request = {
-	    method, "keys", word, in, NULL, values_object, line->attempts};
+	    method, "keys", word, in, NULL, values_object, line->meant};
 	if (line->note != NULL)
 		json_object_set_new(in, "note", json_string(line->note));
 	return values_ask(line, line->ids, line->n_ids, &request);

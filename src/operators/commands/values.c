@@ -182,11 +182,18 @@ values_ask(const struct command_line *line, const char *const *names,
 	int worst = GATEWAY_WELL;
 	for (size_t i = 0; i < count; i++) {
 		json_t *answer = NULL;
-		if (request->attempts != NULL)
+		const struct command_meant *meant = request->meant;
+		if (meant != NULL)
 			json_object_set_new(request->in, "attempt",
-			    request->attempts[i] > 0
-				? json_integer(request->attempts[i])
+			    meant[i].attempt > 0
+				? json_integer(meant[i].attempt)
 				: json_null());
+		/* A gateway of the release before does not know it. */
+		json_object_del(request->in, "changed");
+		if (meant != NULL && meant[i].changed.len > 0)
+			json_object_set_new(request->in, "changed",
+			    json_stringn(meant[i].changed.ptr,
+				meant[i].changed.len));
 		char *segment = admin_api_encode(names[i]);
 		char *target = mem_printf("/%s/%s%s", request->folder, segment,
 		    request->behind);

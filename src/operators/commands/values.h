@@ -31,8 +31,7 @@ struct values_request {
 	/* What people read is "NAME: DONE"; NULL: what print writes. */
 	const char *done;
 	void (*print)(json_t *answer);
-	/* The attempt that is meant of each name; 0: any; NULL: of all. */
-	const long *attempts;
+	const struct command_meant *meant; /* of each name; NULL: any */
 };
 /*
  * Asks about each name, and prints the answers; one that is refused stops no

@@ -200,7 +200,10 @@ const aboutKey = record => [
 	make("b", {}, record.key_id)];
 
 // The attempt that was looked at: another one may have been made meanwhile, of
-// which the operator knows nothing.
+// which the operator knows nothing; once the key was deleted it has the same
+// number.
+const meant = ({attempt, changed}) => ({attempt, changed});
+
 addOrders({
 	release: {
 		path: record => `/keys/${record.key_id}/release`,
@@ -214,7 +217,7 @@ addOrders({
 			+ "answer in its journal.",
 		warning: "If it did happen after all, it will happen twice.",
 		button: "It did not happen: release",
-		body: (fields, record) => ({attempt: record.attempt}),
+		body: (fields, record) => meant(record),
 		done: record => `${nameOf(record)} is released: its next retry `
 			+ `executes. Key ${record.key_id}.`,
 		many: "released: their next retries execute.",
@@ -224,7 +227,7 @@ addOrders({
 		name: nameOf,
 		about: aboutKey,
 		body: (fields, record) => ({
-			attempt: record.attempt,
+			...meant(record),
 			...outcomeOf(fields),
 		}),
 		done: record => `${nameOf(record)} is completed: every retry `

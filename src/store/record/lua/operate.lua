@@ -9,7 +9,8 @@
 --       complete, 8 what stands for the label (labels.lua); of replace, 8
 --       owner and the same, 9 attempt (6 digits), 10 fingerprint, 11 tries,
 --       12 created ms, 13 provenance, and 14 to 17 of an entity
---       (make_again.lua)
+--       (make_again.lua); and of the others, 9 when the record that is meant
+--       had changed, 0 for any: after a delete attempts begin at 1 again
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
 --       replay, the same, where it is FAILED: whoever has found that so decides
@@ -22,7 +23,7 @@
 --       answer that a gateway has for it: no claim comes in between.
 -- Answers: DONE state-before, and unless it is deleted, ms-left record;
 --       FENCED state where the record's state forbids the act, or it is not
---       the attempt and fingerprint that are meant; GONE; BROKEN, and
+--       the attempt, fingerprint and time that are meant; GONE; BROKEN, and
 --       DELETED where the damaged record was replaced, or U ms-left record
 --       where it was deleted.
 --
@@ -42,7 +43,7 @@
 -- include labels.lua
 
 local act, retention = ARGV[1], ARGV[2]
-local wanted = tonumber(ARGV[5])
+local wanted, changed = tonumber(ARGV[5]), tonumber(ARGV[9])
 local name = string.sub(KEYS[1], -32)
 local r = parse(redis.call('GET', KEYS[1]))
 
@@ -76,7 +77,7 @@ if act == 'replace' and not r then
 elseif r == nil then
 	return answer('GONE')
 elseif r == false then
-	if act ~= 'delete' or wanted ~= 0 then
+	if act ~= 'delete' or wanted ~= 0 or changed ~= 0 then
 		return answer('BROKEN')
 	end
 	r = {
@@ -97,7 +98,8 @@ if before == 'P' or act == 'replace' or (act == 'replay' and before ~= 'F') or
     (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
 	return answer('FENCED', r, before)
 elseif (wanted ~= 0 and tonumber(r.attempt) ~= wanted) or
-    (ARGV[6] ~= '' and r.fingerprint ~= ARGV[6]) then
+    (ARGV[6] ~= '' and r.fingerprint ~= ARGV[6]) or (changed ~= 0 and
+	tonumber(string.sub(r.value, CHANGED, CHANGED_END)) ~= changed) then
 	return answer('FENCED', r, before)
 end
 
