@@ -98,8 +98,10 @@ read_answer(struct store_call *call, const struct record *record)
 {
 	struct store_op *op = call->op;
 	op->until_ms = record->lease_until_ms;
-	return answer_codec_read(
+	int error = answer_codec_read(
 	    &call->store->codec, &call->key_id, record, &op->answer);
+	op->beyond = error == E_TOO_LARGE;
+	return op->beyond ? E_NO_MEMORY : error;
 }
 
 /* The call was answered, and this is what reading that has come to. */

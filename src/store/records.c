@@ -108,8 +108,9 @@ read_answer(struct store *store, struct records_op *shown,
 		shown->damaged = true;
 		return 0;
 	}
+	shown->op.beyond = error == E_TOO_LARGE;
 	if (!answer_codec_is_shut(error))
-		return error;
+		return shown->op.beyond ? E_NO_MEMORY : error;
 	shown->unreadable =
 	    unreadable_message(shown->arena, record->rest, error);
 	return 0;

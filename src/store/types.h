@@ -61,6 +61,7 @@ struct store_op {
 	 * always then.
 	 */
 	bool brief;
+	bool beyond; /* E_NO_MEMORY: for its answer all memory is too little */
 	bool quiet; /* the log has heard of its damaged record before */
 	/*
 	 * The record is COMPLETED, and its answer is so large that it is asked

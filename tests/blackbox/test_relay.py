@@ -170,6 +170,26 @@ def an_answer_that_is_no_longer_kept_is_null(bench):
     equal(answers(ledger), [None])
 
 
+@test
+def an_answer_that_is_larger_than_all_memory_is_left_out(bench):
+    upstream, config, ledger = begin(
+        bench, answer(201, bytes(range(256)) * 12288),
+        {"max_response_body": "4MiB"}, answer=True)
+    relays = config.pop("relays")
+    config["store"]["events"] = {"maxlen": 1000}
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    gateway.stop()
+    config["relays"] = relays
+    config["routes"][0]["idempotency"]["max_response_body"] = "256KiB"
+    config["limits"] = {"in_flight_bytes": "2MiB"}
+    upstream.reply = answer(201, b"small")
+    gateway = bench.serve(config)
+    pay(gateway, ["b"])
+    ledger.wait_whole()
+    equal([one and one["body"] for one in answers(ledger)], [None, "small"])
+
+
 @each([("another status", 422), ("the same one", 201)])
 def the_answer_of_a_later_record_of_its_key_is_not_the_events(bench, status):
     """The key was deleted, and executed again before the relay looked."""

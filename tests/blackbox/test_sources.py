@@ -351,6 +351,29 @@ def a_refusal_may_be_acknowledged(bench):
     equal((stream.pending(), stream.entries("charges:dead")), ([], []))
 
 
+@each([("a result", 201, "done"), ("a letter", 422, "charges:dead")])
+def an_answer_that_is_larger_than_all_memory_is_not_waited_for(
+        bench, status, place):
+    """It was kept before there was less; only its status counts."""
+    upstream = bench.upstream(answer(status, bytes(range(256)) * 12288))
+    stream = Stream(lasting_redis(bench))
+    config = bench.config(upstream, {"max_response_body": "4MiB"})
+    first = bench.serve(config)
+    equal(first.ask("k", body=b"{}").status, status)
+    first.stop()
+    source(config, stream, results={"stream": "done"})
+    config["routes"][0]["idempotency"] = {
+        "max_response_body": "256KiB", "max_request_body": "64KiB"}
+    config["limits"] = {"in_flight_bytes": "2MiB"}
+    gateway = bench.serve(config)
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="duplicate")
+    put, = stream.entries(place)
+    equal((put["onceproxy-status"], upstream.count()),
+          (str(status).encode(), 1))
+    assert sum(map(len, put.values())) < 1000, put
+
+
 @test
 def a_result_goes_out_with_the_acknowledgement(bench):
     upstream = bench.upstream(answer(201, b'{"id":"ch_7"}', [

@@ -290,8 +290,8 @@ put(struct relay_run *run)
  * The answer belongs to the event, unless the record has gone on since: another
  * attempt has another answer, and so has the same one of a later record of its
  * key, which was deleted or forgotten meanwhile.  The event goes with it, and
- * without it where that is too large.  Where memory is short, or Redis away, it
- * is asked for again.
+ * without it where that is too large, be it for all memory.  Where that is
+ * short now, or Redis away, it is asked for again.
  */
 static void
 on_looked(void *owner)
@@ -300,7 +300,7 @@ on_looked(void *owner)
 	struct relay_bundle *b = wanted->bundle;
 	struct records_op *look = &wanted->look;
 	struct relay_event *event = &b->batch.events[wanted->event];
-	if (look->op.op.error != 0) {
+	if (look->op.op.error != 0 && !look->op.beyond) {
 		answer_unref(&look->op.answer);
 		timer_set(&wanted->again, AGAIN_MS);
 		return;

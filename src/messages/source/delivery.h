@@ -58,6 +58,7 @@ struct delivery {
 	struct key_waiter waiter; /* its op is that of each rest, too */
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
+	bool bare;  /* that is too large: its status has to be enough */
 	bool asks;  /* the claim asks what is known, and takes nothing */
 	bool lost;  /* and makes the record UNKNOWN that is missed */
 	bool looks; /* the claim has nobody asked about what is UNKNOWN */

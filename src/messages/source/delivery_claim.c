@@ -112,7 +112,7 @@ delivery_claim(struct machine *machine)
 		return without_store(d, "The journal cannot be written.");
 	claimant_prepare(c, true);
 	c->claim.max_attempts = conf->retry_attempts;
-	c->claim.brief = conf->results == NULL && !d->whole;
+	c->claim.brief = (conf->results == NULL && !d->whole) || d->bare;
 	c->claim.lost = d->lost ? d->sent : 0;
 	c->claim.looks = d->looks;
 	d->lost = false;
@@ -134,7 +134,9 @@ static enum found
 completed(struct delivery *d)
 {
 	struct store_op *op = &d->c.claim_op;
-	if (op->brief && !d->source->source->refused_ack &&
+	if (op->brief && d->bare)
+		op->answer->not_kept = true;
+	else if (op->brief && !d->source->source->refused_ack &&
 	    completed_as(op->answer->status) == FOUND_COMPLETED_BAD) {
 		d->whole = true;
 		answer_unref(&op->answer);
@@ -223,6 +225,7 @@ found_by_claim(struct delivery *d, const char **ret_why)
 	const struct store_op *op = &c->claim_op;
 	d->c.store_us = op->op.took_us;
 	d->known_us = clock_us() - op->op.took_us;
+	d->bare |= op->beyond;
 	if (op->op.error == E_NO_MEMORY)
 		return FOUND_NOT_STORED;
 	/* Only what would be executed is refused, where no outcome waits. */

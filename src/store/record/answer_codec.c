@@ -326,6 +326,15 @@ answer_codec_read(const struct answer_codec *codec,
 	if (error == 0)
 		error = answer_codec_decode(
 		    stored, codec->decompress, codec->budget, ret_answer);
+	if (error == E_NO_MEMORY && codec->budget != NULL) {
+		struct span left = stored, type;
+		int64_t size = (int64_t)stored.len;
+		if (span_starts(stored, SPAN("z ")) &&
+		    span_cut(&left, ' ', &type))
+			(void)!cut_number(&left, '\n', &size);
+		if ((uint64_t)size > budget_limit(codec->budget))
+			error = E_TOO_LARGE;
+	}
 	free(plain);
 	if (error == E_PLAIN)
 		log_about(EV_answer_not_encrypted, key_id, id);

@@ -35,9 +35,9 @@ void answer_codec_write(const struct answer_codec *codec,
     char **ret_bytes, size_t *ret_len);
 /*
  * Reads the answer of a COMPLETED record.  0; E_NO_MEMORY where the budget does
- * not allow it now; E_MALFORMED; or, logged here, that it does not open:
- * E_NO_KEY or E_SEALED (record/seal.h), or E_PLAIN (it must be sealed and is
- * not).  The caller unrefs *ret_answer.
+ * not allow it now, E_TOO_LARGE where all of it would not; E_MALFORMED; or,
+ * logged here, that it does not open: E_NO_KEY or E_SEALED (record/seal.h), or
+ * E_PLAIN (it must be sealed and is not).  The caller unrefs *ret_answer.
  */
 MUST_USE int answer_codec_read(const struct answer_codec *codec,
     const struct key_id *key_id, const struct record *record,
