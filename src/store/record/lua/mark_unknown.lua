@@ -25,7 +25,8 @@ local owner, attempt = ARGV[1], ARGV[2]
 local letter, act = string.sub(ARGV[3], 1, 1), string.sub(ARGV[3], 2)
 local reason = string.lower(letter)
 local r = parse(redis.call('GET', KEYS[1]))
-if r == nil or forgotten(r, owner, attempt, 6) then
+if r == nil or (forgotten(r, owner, attempt, 6) and
+    not was_put_back(r, owner, attempt)) then
 	r = make_again(6, r, owner, attempt)
 end
 if r == nil then
