@@ -117,8 +117,11 @@ static bool
 is_other(const struct broker_message *m, const struct letter_op *found)
 {
 	const struct letter *letter = &found->letter;
-	if (found->sealed_shut || letter->is_cut || m->too_large)
+	if (found->sealed_shut)
 		return false;
+	/* What is too large is a letter without its content. */
+	if (letter->is_cut || m->too_large)
+		return letter->is_cut != m->too_large;
 	if (letter->has_payload != m->has_payload ||
 	    !span_eq(letter->payload, m->payload) ||
 	    !span_eq(letter->entity, m->entity) ||
@@ -151,7 +154,7 @@ delivery_finish_sought(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	if (d->written.op.op.error != 0) {
 		delivery_unshape(d);
-		d->buried = false;
+		d->buried = d->sought = d->namesake = false;
 		d->outcome = MESSAGE_COUNT_;
 		return not_written(d);
 	}
