@@ -310,7 +310,8 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	 * offsets are on their way there, those are all the words: whatever is
 	 * called next says why.
 	 */
-	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL) {
+	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL &&
+	    b->offsets != NULL) {
 		b->words[0] = '\0';
 		(void)insist(p, b, 0, NULL);
 	}
