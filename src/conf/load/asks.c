@@ -166,8 +166,8 @@ ask_the_same(const struct conf_route *a, const struct conf_route *b)
 		const struct conf_header *x = &first->headers[i];
 		const struct conf_header *y = &second->headers[i];
 		same = !strcasecmp(x->name, y->name) &&
-		    (x->value.text == NULL || y->value.text == NULL ||
-			!strcmp(x->value.text, y->value.text));
+		    span_eq(span_str(x->value.text), span_str(y->value.text)) &&
+		    span_eq(span_str(x->secret), span_str(y->secret));
 	}
 	return same;
 }
@@ -182,7 +182,7 @@ check_shared(const struct asker *a)
 	const struct conf *conf = a->l->conf;
 	for (size_t i = 0; i < a->route->index; i++) {
 		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency == NULL ||
+		if (other->idempotency == NULL || other->observes ||
 		    !ask_the_same(other, a->route) ||
 		    !strcmp(other->idempotency->namespace.text,
 			a->route->idempotency->namespace.text))
