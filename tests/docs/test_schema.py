@@ -19,8 +19,8 @@ EXAMPLES = Examples("onceproxy.json.5")
 BEYOND_A_SCHEMA = {
     "admin-all", "admin-clients", "admin-open", "asked-path", "asking-joined",
     "asking-joined-header", "asking-keyless", "asking-namespace",
-    "asking-number", "asking-tenant", "asking-token", "asking-token-named",
-    "asking-tokens",
+    "asking-number", "asking-shared", "asking-tenant", "asking-token",
+    "asking-token-named", "asking-tokens",
     "asking-unnamed", "cluster-url", "jwt-url",
     "lease-tiny", "listen-twice", "route-name-twice",
     "scope-forwarded", "scope-path-colon", "scope-path-typo",

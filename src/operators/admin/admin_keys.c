@@ -571,8 +571,9 @@ revoke(struct admin_request *a, const struct conf_route *route)
 		    SPAN("The attempt was not sent with the witness that its "
 			 "route has now, which knows nothing of it: put "
 			 "\"on_unknown\" back as it was, and say it again "
-			 "then; or complete it, if it happened. Nothing was "
-			 "changed."));
+			 "then; or complete it, if it happened; or delete the "
+			 "record, if nothing can come of it any more. Nothing "
+			 "was changed."));
 	return a->look.record.attempt > 0
 	    ? admin_witness_revoke(a, route)
 	    : broken(a); /* nobody was ever asked for that one */
