@@ -233,8 +233,9 @@ class Operator:
         world = self.world
         try:
             state = world.state_of(event["key_id"])
+            # That it is unknown may be in a journal as yet.
             if state != "UNKNOWN":
-                return state is not None
+                return state not in (None, "PROCESSING")
             entry = self.entry_of(event)
             if entry is None:
                 return False

@@ -19,6 +19,7 @@ from once.gateway import write
 from once.messages import as_text, pairs
 from once.ports import own_address
 from once.redis import RedisClient, RedisError
+from once.sentinels import LONG
 from once.wait import PATIENCE, Late, eventually
 
 from flow import LEASE_S, Flow, Ledger, Operator, Supply, Watcher, send_keys
@@ -176,7 +177,7 @@ class MessageWorld:
         self.over.wait(seconds)
         self.over.set()
         for thread in threads:
-            thread.join(120)
+            thread.join(6 * LONG)  # a fault waits for several failovers
             assert not thread.is_alive(), "a thread did not come back"
         try:
             self.raise_broken()
