@@ -270,6 +270,7 @@ class OutboxWorld(MessageWorld):
             told.places[position] = (int(place), 0)
         for number, (position, place, entry) in enumerate(self.lost, 1):
             if position in told.entries:  # it was given again
+                told.was_dead.add(position)  # a letter there may be of this one
                 position = f"{position} lost {number}"
             told.entries[position] = entry
             told.places[position] = (place, number)
