@@ -270,11 +270,14 @@ class OutboxWorld(MessageWorld):
             told.places[position] = (int(place), 0)
         for number, (position, place, entry) in enumerate(self.lost, 1):
             if position in told.entries:  # it was given again
-                told.was_dead.add(position)  # a letter there may be of this one
                 position = f"{position} lost {number}"
             told.entries[position] = entry
             told.places[position] = (place, number)
             told.gone.add(position)
+        if self.counts["broker lose"]:  # and with it copies of its letters
+            told.was_dead |= {
+                one["position"] for gateway in self.bench.gateways
+                for one in gateway.find_log("message") if "reason" in one}
         told.gone |= {position for position, in self.query(
             "SELECT id FROM taken_away")} & set(told.entries)
         told.letters = self.letters()
