@@ -199,14 +199,14 @@ const struct rule rule_of[TYPE_COUNT_] = {
     [TYPE_TABLE] = {.wrong = wrong_table},
     [TYPE_COLUMN] = {.wrong = wrong_column},
     [TYPE_OPTIONAL_COLUMN] = {.wrong = wrong_column},
-    [TYPE_FIELDS] = {wrong_field, false, true, false},
-    [TYPE_KEY_FIELDS] = {wrong_field, false, true, true},
-    [TYPE_ORIGINS] = {wrong_origin, true, false, true},
-    [TYPE_METHODS] = {wrong_method, true, false, true},
-    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
-    [TYPE_NETWORKS] = {network_wrong, true, true, false},
-    [TYPE_HOST_PORTS] = {address_wrong_host_port, true, true, false},
-    [TYPE_TOPICS] = {name_wrong_topic, true, false, false},
+    [TYPE_FIELDS] = {wrong_field, false, true, false, false},
+    [TYPE_KEY_FIELDS] = {wrong_field, false, true, true, false},
+    [TYPE_ORIGINS] = {wrong_origin, true, false, true, false},
+    [TYPE_METHODS] = {wrong_method, true, false, true, false},
+    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false, false},
+    [TYPE_NETWORKS] = {network_wrong, true, true, false, false},
+    [TYPE_HOST_PORTS] = {address_wrong_host_port, true, true, false, false},
+    [TYPE_TOPICS] = {name_wrong_topic, true, false, false, false},
 };
 
 bool
