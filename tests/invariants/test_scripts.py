@@ -85,8 +85,7 @@ MUTANTS = {
         {"release": [("\t\tentity_forget(r)\n", NOTHING)]},
         [("test_outcomes", "what is forgotten leaves its entity free")]),
     "what was not sent leaves the attempt before to its owner": (
-        {"release": [("\tr.owner = string.sub(last, 1, 22)\n",
-                      "\tr.owner = NOBODY\n")]},
+        {"release": [("\tr.owner = string.sub(last, 1, 22)\n", NOTHING)]},
         [(RETRY, "what was not sent leaves the owner before its truth")]),
     "the truth about an attempt before is welcome": (
         {"complete": [("local earlier = was_before(r, owner, attempt)",

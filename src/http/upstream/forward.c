@@ -865,7 +865,7 @@ complete(struct transfer *t, bool surplus)
 	if (is_too_large(t))
 		begin_rest(t);
 	/* What the kernel has of it is a part of it for ever. */
-	if (t->taken_bytes < t->total_bytes)
+	if (t->taken_bytes < t->total_bytes && INVARIANT(request_is_whole))
 		abandon(t);
 	if (!t->limits.streams)
 		body_trim(&t->forward->body);
