@@ -11,6 +11,7 @@ from .wait import PATIENCE
 PRODUCE, DELETE_RECORDS, OFFSET_COMMIT, OFFSET_FETCH = 0, 21, 8, 9
 FIND_COORDINATOR, DESCRIBE_GROUPS, DELETE_GROUPS = 10, 15, 42
 NO_GENERATION = -1
+NOT_COORDINATOR = 16
 
 
 class KafkaError(OSError):
@@ -23,7 +24,7 @@ class KafkaError(OSError):
     @property
     def passes(self):
         """The coordinator is about to be there, or elsewhere."""
-        return self.code in (14, 15, 16)
+        return self.code in (14, 15, NOT_COORDINATOR)
 
 
 def check(words, code):
@@ -147,6 +148,9 @@ class Wire:
             check(f"offset of {topic} {number}", got.int16())
             found[number] = (offset, metadata)
         got.array(lambda: (got.text(), got.array(one_partition)))
+        # A node that does not coordinate the group tells of none at all.
+        check(f"offsets of {topic}", NOT_COORDINATOR
+              if len(found) < len(partitions) else 0)
         return found
 
     def commit(self, group, topic, pairs, generation=NO_GENERATION,
