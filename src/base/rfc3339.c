@@ -32,16 +32,6 @@ take_number(struct span *text, size_t len, int64_t least, int64_t most,
 	return true;
 }
 
-/* Takes one of two characters. */
-static bool
-take_char(struct span *text, char c, char other)
-{
-	if (text->len == 0 || (text->ptr[0] != c && text->ptr[0] != other))
-		return false;
-	*text = span_from(*text, 1);
-	return true;
-}
-
 /* full-date: the days since 1970. */
 static bool
 take_date(struct span *text, int64_t *ret_days)
@@ -50,9 +40,9 @@ take_date(struct span *text, int64_t *ret_days)
 	    31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int64_t year, month, day;
 	if (!take_number(text, 4, 0, 9999, &year) ||
-	    !take_char(text, '-', '-') ||
+	    !span_skip(text, SPAN("-")) ||
 	    !take_number(text, 2, 1, 12, &month) ||
-	    !take_char(text, '-', '-') || !take_number(text, 2, 1, 31, &day))
+	    !span_skip(text, SPAN("-")) || !take_number(text, 2, 1, 31, &day))
 		return false;
 	bool leap =
 	    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -67,47 +57,39 @@ take_date(struct span *text, int64_t *ret_days)
 	return true;
 }
 
-/* time-offset, in minutes */
-static bool
-take_offset(struct span *text, int64_t *ret_minutes)
-{
-	int64_t hours, minutes;
-	*ret_minutes = 0;
-	if (take_char(text, 'Z', 'z'))
-		return true;
-	bool west = take_char(text, '-', '-');
-	if ((!west && !take_char(text, '+', '+')) ||
-	    !take_number(text, 2, 0, 23, &hours) ||
-	    !take_char(text, ':', ':') ||
-	    !take_number(text, 2, 0, 59, &minutes))
-		return false;
-	*ret_minutes = (60 * hours + minutes) * (west ? -1 : 1);
-	return true;
-}
-
 bool
 rfc3339_parse(
     struct span text, int64_t *ret_seconds, struct span *ret_fraction)
 {
-	int64_t days, hour, minute, second, offset, any;
-	if (!take_date(&text, &days) || !take_char(&text, 'T', 't') ||
+	int64_t days, hour, minute, second, hours = 0, minutes = 0, any;
+	bool west = false;
+	if (!take_date(&text, &days) ||
+	    (!span_skip(&text, SPAN("T")) && !span_skip(&text, SPAN("t"))) ||
 	    !take_number(&text, 2, 0, 23, &hour) ||
-	    !take_char(&text, ':', ':') ||
+	    !span_skip(&text, SPAN(":")) ||
 	    !take_number(&text, 2, 0, 59, &minute) ||
-	    !take_char(&text, ':', ':') ||
+	    !span_skip(&text, SPAN(":")) ||
 	    !take_number(&text, 2, 0, 60, &second))
 		return false;
 	struct span fraction = SPAN("");
-	if (take_char(&text, '.', '.')) {
+	if (span_skip(&text, SPAN("."))) {
 		fraction = text;
 		fraction.len = digits_take(&text, INT64_MAX, &any);
 		if (fraction.len == 0)
 			return false;
 	}
-	if (!take_offset(&text, &offset) || text.len > 0)
+	if (!span_skip(&text, SPAN("Z")) && !span_skip(&text, SPAN("z"))) {
+		west = span_skip(&text, SPAN("-"));
+		if ((!west && !span_skip(&text, SPAN("+"))) ||
+		    !take_number(&text, 2, 0, 23, &hours) ||
+		    !span_skip(&text, SPAN(":")) ||
+		    !take_number(&text, 2, 0, 59, &minutes))
+			return false;
+	}
+	if (text.len > 0)
 		return false;
-	*ret_seconds =
-	    ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+	minute -= (60 * hours + minutes) * (west ? -1 : 1);
+	*ret_seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
 	*ret_fraction = fraction;
 	return true;
 }

@@ -94,19 +94,15 @@ span_trim(struct span s)
 }
 
 /*
- * Cuts the next piece of *list off at the separator and returns it, trimmed;
- * false when the list is at its end.
+ * Takes a word off the front of *s; false where it does not begin with it.  Most
+ * words are a byte or two, which is all that is compared where this is inlined.
  */
-static inline bool
-span_next(struct span *list, char separator, struct span *ret_piece)
+__attribute__((always_inline)) static inline bool
+span_skip(struct span *s, struct span word)
 {
-	if (list->ptr == NULL)
+	if (!span_starts(*s, word))
 		return false;
-	const char *end =
-	    list->len ? memchr(list->ptr, separator, list->len) : NULL;
-	size_t len = end ? (size_t)(end - list->ptr) : list->len;
-	*ret_piece = span_trim(span_of(list->ptr, len));
-	*list = end ? span_from(*list, len + 1) : (struct span){NULL, 0};
+	*s = span_from(*s, word.len);
 	return true;
 }
 
@@ -128,5 +124,21 @@ span_cut(struct span *left, char byte, struct span *ret_piece)
 		return false;
 	*ret_piece = span_of(left->ptr, (size_t)(end - left->ptr));
 	*left = span_from(*left, ret_piece->len + 1);
+	return true;
+}
+
+/*
+ * Cuts the next piece of *list off at the separator and returns it, trimmed;
+ * false when the list is at its end.
+ */
+static inline bool
+span_next(struct span *list, char separator, struct span *ret_piece)
+{
+	struct span piece = *list;
+	if (list->ptr == NULL)
+		return false;
+	if (!span_cut(list, separator, &piece))
+		*list = (struct span){NULL, 0};
+	*ret_piece = span_trim(piece);
 	return true;
 }
