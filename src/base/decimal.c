@@ -6,7 +6,6 @@
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/digits.h"
-#include "base/must.h"
 
 /* A number taken apart; the spans point into its text. */
 struct number {
@@ -20,40 +19,39 @@ struct number {
 /* Exponents of so many digits are int64_t with room for any shift. */
 enum { EASY_DIGITS = 18, INT64_CHARS = 20, PLAIN_DIGITS = 64 };
 
-static struct span
-take_digits(struct span *text)
+/* Takes digits, one at least, off the front of *text. */
+static bool
+take_digits(struct span *text, struct span *ret_digits)
 {
 	size_t n = 0;
 	while (n < text->len && ascii_is_digit(text->ptr[n]))
 		n++;
-	must(n > 0);
-	struct span digits = span_of(text->ptr, n);
+	*ret_digits = span_of(text->ptr, n);
 	*text = span_from(*text, n);
-	return digits;
+	return n > 0;
 }
 
-static struct number
-take_apart(struct span text)
+/* False where *text does not begin with a number. */
+static bool
+take_apart(struct span *text, struct number *ret_number)
 {
-	struct number n = {0};
-	if (text.ptr[0] == '-') {
-		n.negative = true;
-		text = span_from(text, 1);
+	struct number n = {.negative = span_skip(text, SPAN("-"))};
+	/* Behind a first zero there are no more digits. */
+	if (span_skip(text, SPAN("0")))
+		n.whole = span_of(text->ptr - 1, 1);
+	else if (!take_digits(text, &n.whole))
+		return false;
+	if (span_skip(text, SPAN(".")) && !take_digits(text, &n.fraction))
+		return false;
+	if (span_skip(text, SPAN("e")) || span_skip(text, SPAN("E"))) {
+		n.down = span_skip(text, SPAN("-"));
+		if (!n.down)
+			span_skip(text, SPAN("+"));
+		if (!take_digits(text, &n.exponent))
+			return false;
 	}
-	n.whole = take_digits(&text);
-	if (text.len && text.ptr[0] == '.') {
-		text = span_from(text, 1);
-		n.fraction = take_digits(&text);
-	}
-	if (text.len) {
-		text = span_from(text, 1); /* e or E */
-		n.down = text.ptr[0] == '-';
-		if (text.ptr[0] == '-' || text.ptr[0] == '+')
-			text = span_from(text, 1);
-		n.exponent = take_digits(&text);
-	}
-	must(text.len == 0);
-	return n;
+	*ret_number = n;
+	return true;
 }
 
 static struct span
@@ -106,16 +104,23 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 	return (size_t)(p - out) + sum.len;
 }
 
-struct span
-decimal_spelling(struct arena *arena, struct span text)
+bool
+decimal_take(
+    struct arena *arena, struct span *text, struct span *ret_spelling)
 {
-	struct number n = take_apart(text);
+	struct number n;
+	struct span left = *text;
+	if (!take_apart(&left, &n))
+		return false;
+	struct span number = span_of(text->ptr, text->len - left.len);
+	*text = left;
+	*ret_spelling = number;
 	/* Most numbers are whole ones that have that spelling already. */
 	if (!n.negative && n.fraction.len == 0 && n.exponent.len == 0 &&
-	    (text.len == 1 || text.ptr[text.len - 1] != '0'))
-		return text;
+	    (number.len == 1 || number.ptr[number.len - 1] != '0'))
+		return true;
 
-	char *out = arena_alloc(arena, text.len + INT64_CHARS + 3);
+	char *out = arena_alloc(arena, number.len + INT64_CHARS + 3);
 	char *start = out + n.negative;
 	out[0] = '-';
 	/* Leading zeros go: of "0.05", those of the fraction too. */
@@ -123,22 +128,27 @@ decimal_spelling(struct arena *arena, struct span text)
 	char *end = span_put(start, whole);
 	end = span_put(
 	    end, whole.len ? n.fraction : without_leading_zeros(n.fraction));
-	if (end == start)
-		return SPAN("0");
+	if (end == start) {
+		*ret_spelling = SPAN("0");
+		return true;
+	}
 	const char *all = end;
 	while (end[-1] == '0')
 		end--;
 	int64_t shift = (int64_t)(all - end) - (int64_t)n.fraction.len;
 	end += put_exponent(end, &n, shift);
-	return span_of(out, (size_t)(end - out));
+	*ret_spelling = span_of(out, (size_t)(end - out));
+	return true;
 }
 
 struct span
 decimal_plain(struct arena *arena, struct span spelling)
 {
-	struct number n = take_apart(spelling);
-	struct span exponent = n.exponent;
+	struct number n;
+	struct span left = spelling, exponent;
 	int64_t shift = 0;
+	must(take_apart(&left, &n) && left.len == 0);
+	exponent = n.exponent;
 	if (n.fraction.len > 0 || exponent.len > EASY_DIGITS)
 		return spelling;
 	(void)digits_take(&exponent, INT64_MAX, &shift);

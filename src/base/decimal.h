@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/must.h"
 
 /*
  * Decimal numbers of any size and precision, compared without arithmetic on
@@ -10,13 +11,14 @@
  */
 
 /*
- * The one spelling of a number written as JSON has it (RFC 8259, section 6):
- * "0", or sign, digits without zeros at either end, and the exponent unless
- * it is 0: -12.50e3 is "-125e2".  It is never much longer than the number
- * (1e999999999 stays as short as it is).  It comes from the arena or points
- * into the number.
+ * Takes a number as JSON has it (RFC 8259, section 6) off the front of *text;
+ * false where that begins with none.  Its one spelling is "0", or sign, digits
+ * without zeros at either end, and the exponent unless it is 0: that of
+ * -12.50e3 is "-125e2".  It is never much longer than the number (1e999999999
+ * stays as short as it is).  It comes from the arena or points into the text.
  */
-struct span decimal_spelling(struct arena *arena, struct span number);
+MUST_USE bool decimal_take(
+    struct arena *arena, struct span *text, struct span *ret_spelling);
 
 /*
  * A spelling without its exponent, as people write numbers: "-125e2" is

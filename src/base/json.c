@@ -41,72 +41,23 @@ struct json {
 
 struct reader {
 	struct arena *arena;
-	const char *at;
-	const char *end;
+	struct span left;
 	bool written; /* members may be there twice, and no \u0000 */
 	struct json_fault fault; /* what is to come next, and where */
 };
 
-/* --- words, numbers and strings --- */
+/* --- strings --- */
 
 /* Skips blanks, up to what is to come next. */
 static void
 expect(struct reader *r, enum json_want want)
 {
-	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' ||
-				     *r->at == '\n' || *r->at == '\r'))
-		r->at++;
-	r->fault = (struct json_fault){want, r->at};
-}
-
-/* Takes that byte where it is next. */
-static bool
-read_char(struct reader *r, char c)
-{
-	if (r->at == r->end || *r->at != c)
-		return false;
-	r->at++;
-	return true;
-}
-
-/* Takes these bytes where they are next. */
-static bool
-read_word(struct reader *r, struct span word)
-{
-	if (!span_starts(span_of(r->at, (size_t)(r->end - r->at)), word))
-		return false;
-	r->at += word.len;
-	return true;
-}
-
-/* Takes one digit at least. */
-static bool
-skip_digits(struct reader *r)
-{
-	const char *begin = r->at;
-	while (r->at < r->end && ascii_is_digit(*r->at))
-		r->at++;
-	return r->at > begin;
-}
-
-static bool
-read_number(struct reader *r, struct span *ret_text)
-{
-	const char *begin = r->at;
-	read_char(r, '-');
-	if (!read_char(r, '0') && !skip_digits(r))
-		return false;
-	if (read_char(r, '.') && !skip_digits(r))
-		return false;
-	if (read_char(r, 'e') || read_char(r, 'E')) {
-		if (!read_char(r, '-'))
-			read_char(r, '+');
-		if (!skip_digits(r))
-			return false;
-	}
-	*ret_text = decimal_spelling(
-	    r->arena, span_of(begin, (size_t)(r->at - begin)));
-	return true;
+	struct span left = r->left;
+	while (left.len > 0 && (*left.ptr == ' ' || *left.ptr == '\t' ||
+				   *left.ptr == '\n' || *left.ptr == '\r'))
+		left = span_from(left, 1);
+	r->left = left;
+	r->fault = (struct json_fault){want, left.ptr};
 }
 
 /* Takes a backslash, u and four hex digits; -1 where they are not. */
@@ -168,20 +119,21 @@ static bool
 read_string(struct reader *r, struct span *ret_text)
 {
 	bool escaped = false;
-	if (!read_char(r, '"'))
+	size_t len = 0;
+	if (!span_skip(&r->left, SPAN("\"")))
 		return false;
-	const char *begin = r->at;
-	while (r->at < r->end && *r->at != '"') {
-		if ((unsigned char)*r->at < 0x20)
+	struct span raw = r->left;
+	while (len < raw.len && raw.ptr[len] != '"') {
+		if ((unsigned char)raw.ptr[len] < 0x20)
 			return false;
-		if (*r->at++ == '\\') {
+		if (raw.ptr[len++] == '\\') {
 			escaped = true;
-			if (r->at < r->end)
-				r->at++; /* it may be a quote */
+			len += len < raw.len; /* it may be a quote */
 		}
 	}
-	struct span raw = span_of(begin, (size_t)(r->at - begin));
-	if (!read_char(r, '"') || !utf8_is_valid(raw))
+	r->left = span_from(raw, len);
+	raw.len = len;
+	if (!span_skip(&r->left, SPAN("\"")) || !utf8_is_valid(raw))
 		return false;
 	if (escaped)
 		return unescape(r, raw, ret_text);
@@ -189,20 +141,27 @@ read_string(struct reader *r, struct span *ret_text)
 	return true;
 }
 
+/* Those of one name stay as they came. */
 static int
 compare_names(const void *a, const void *b)
 {
-	struct span x = (*(struct json *const *)a)->name;
-	struct span y = (*(struct json *const *)b)->name;
-	size_t least = x.len < y.len ? x.len : y.len;
-	int order = least ? memcmp(x.ptr, y.ptr, least) : 0;
-	return order ? order : (x.len > y.len) - (x.len < y.len);
+	const struct json *x = *(struct json *const *)a;
+	const struct json *y = *(struct json *const *)b;
+	struct span one = x->name, other = y->name;
+	size_t least = one.len < other.len ? one.len : other.len;
+	int order = least ? memcmp(one.ptr, other.ptr, least) : 0;
+	if (order == 0)
+		order = (one.len > other.len) - (one.len < other.len);
+	if (order == 0)
+		order = (x->name_at > y->name_at) - (x->name_at < y->name_at);
+	return order;
 }
 
 /* Sorts the members by their names; false where a name is there twice. */
 static bool
 sort_members(struct arena *arena, struct json *object)
 {
+	bool unique = true;
 	if (object->count < 2)
 		return true;
 	struct json **order =
@@ -216,9 +175,9 @@ sort_members(struct arena *arena, struct json *object)
 	for (size_t i = 0; i < n; i++) {
 		order[i]->next = i + 1 < n ? order[i + 1] : NULL;
 		if (i > 0 && span_eq(order[i - 1]->name, order[i]->name))
-			return false;
+			unique = false;
 	}
-	return true;
+	return unique;
 }
 
 /* --- values --- */
@@ -230,16 +189,16 @@ static bool
 read_items(struct reader *r, unsigned depth, struct json *json)
 {
 	bool named = json->type == JSON_OBJECT;
-	char closing = named ? '}' : ']';
+	struct span closing = named ? SPAN("}") : SPAN("]");
 	enum json_want want = named ? JSON_WANTS_NAME : JSON_WANTS_VALUE;
 	struct json **link = &json->first;
 	if (depth > JSON_DEPTH) {
 		r->fault.want = JSON_WANTS_NO_MORE_DEPTH;
 		return false;
 	}
-	r->at++;
+	r->left = span_from(r->left, 1);
 	expect(r, want);
-	if (read_char(r, closing))
+	if (span_skip(&r->left, closing))
 		return true;
 	do {
 		struct json *item = arena_alloc(r->arena, sizeof(*item));
@@ -248,37 +207,37 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 		json->count++;
 		expect(r, want);
 		if (named) {
-			item->name_at = r->at;
+			item->name_at = r->left.ptr;
 			if (!read_string(r, &item->name))
 				return false;
 			expect(r, JSON_WANTS_COLON);
-			if (!read_char(r, ':'))
+			if (!span_skip(&r->left, SPAN(":")))
 				return false;
 			expect(r, JSON_WANTS_VALUE);
 		}
 		if (!read_value(r, depth, item))
 			return false;
 		expect(r, JSON_WANTS_COMMA);
-	} while (read_char(r, ','));
-	return read_char(r, closing);
+	} while (span_skip(&r->left, SPAN(",")));
+	return span_skip(&r->left, closing);
 }
 
 static bool
 read_value(struct reader *r, unsigned depth, struct json *json)
 {
-	json->at = r->at;
-	if (r->at == r->end)
+	json->at = r->left.ptr;
+	if (r->left.len == 0)
 		return false;
-	switch (*r->at) {
+	switch (*json->at) {
 	case 'n':
 		json->type = JSON_NULL;
-		return read_word(r, SPAN("null"));
+		return span_skip(&r->left, SPAN("null"));
 	case 'f':
 		json->type = JSON_FALSE;
-		return read_word(r, SPAN("false"));
+		return span_skip(&r->left, SPAN("false"));
 	case 't':
 		json->type = JSON_TRUE;
-		return read_word(r, SPAN("true"));
+		return span_skip(&r->left, SPAN("true"));
 	case '"':
 		json->type = JSON_STRING;
 		if (!read_string(r, &json->text))
@@ -288,8 +247,8 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 			explicit_bzero((char *)(uintptr_t)json->text.ptr,
 			    json->text.len);
 		if (r->written)
-			json->text = span_of(
-			    json->at + 1, (size_t)(r->at - json->at) - 2);
+			json->text = span_of(json->at + 1,
+			    (size_t)(r->left.ptr - json->at) - 2);
 		return true;
 	case '[':
 		json->type = JSON_ARRAY;
@@ -300,43 +259,39 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 		    (r->written || sort_members(r->arena, json));
 	default:
 		json->type = JSON_NUMBER;
-		return read_number(r, &json->text);
+		return decimal_take(r->arena, &r->left, &json->text);
 	}
 }
 
 static const struct json *
-read_whole(struct reader *r)
+read_whole(struct arena *arena, struct span text, bool written,
+    struct json_fault *ret_fault)
 {
-	struct json *json = arena_alloc(r->arena, sizeof(*json));
-	expect(r, JSON_WANTS_VALUE);
-	if (!read_value(r, 0, json))
-		return NULL;
-	expect(r, JSON_WANTS_END);
-	return r->at == r->end ? json : NULL;
+	struct reader r = {
+	    .arena = arena, .left = text, .written = written};
+	struct json *json = arena_alloc(arena, sizeof(*json));
+	expect(&r, JSON_WANTS_VALUE);
+	if (read_value(&r, 0, json)) {
+		expect(&r, JSON_WANTS_END);
+		if (r.left.len == 0)
+			return json;
+	}
+	*ret_fault = r.fault;
+	return NULL;
 }
 
 const struct json *
 json_read(struct arena *arena, struct span text)
 {
-	if (text.len == 0)
-		return NULL;
-	struct reader r = {
-	    .arena = arena, .at = text.ptr, .end = text.ptr + text.len};
-	return read_whole(&r);
+	struct json_fault any;
+	return text.len > 0 ? read_whole(arena, text, false, &any) : NULL;
 }
 
 const struct json *
 json_read_written(
     struct arena *arena, struct span text, struct json_fault *ret_fault)
 {
-	struct reader r = {.arena = arena,
-	    .at = text.ptr,
-	    .end = text.ptr + text.len,
-	    .written = true};
-	const struct json *json = read_whole(&r);
-	if (json == NULL)
-		*ret_fault = r.fault;
-	return json;
+	return read_whole(arena, text, true, ret_fault);
 }
 
 /* --- places --- */
@@ -345,16 +300,12 @@ json_read_written(
 static char *
 pointer_to(const char *up, const struct json *item, size_t index)
 {
-	char *pointer = NULL;
-	size_t len;
-	FILE *out = open_memstream(&pointer, &len);
-	must(out != NULL);
-	fputs(up, out);
-	if (item->name_at != NULL)
-		json_pointer_write(out, item->name);
-	else
-		fprintf(out, "/%zu", index);
-	must(fclose(out) == 0);
+	struct span name = item->name;
+	if (item->name_at == NULL)
+		return mem_printf("%s/%zu", up, index);
+	char *last = json_pointer_text(&(struct json_pointer){&name, 1});
+	char *pointer = mem_printf("%s%s", up, last);
+	free(last);
 	return pointer;
 }
 
@@ -386,85 +337,60 @@ json_each(const struct json *json,
 
 /* --- a form --- */
 
-struct pair {
-	struct span name, value;
-	size_t number; /* in the form */
-};
-
-static int
-compare_pairs(const void *a, const void *b)
+/* The fields as they came, each with its value. */
+static struct json *
+read_fields(struct arena *arena, struct span text)
 {
-	const struct pair *x = a, *y = b;
-	size_t least =
-	    x->name.len < y->name.len ? x->name.len : y->name.len;
-	int order = least ? memcmp(x->name.ptr, y->name.ptr, least) : 0;
-	if (order == 0)
-		order = (x->name.len > y->name.len) -
-		    (x->name.len < y->name.len);
-	return order ? order : (x->number > y->number) - 1;
-}
-
-/* The pairs in the order of their names, those of one name as they came. */
-static struct pair *
-form_pairs(struct arena *arena, struct span text, size_t *ret_count)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < text.len; i++)
-		count += text.ptr[i] == '&';
-	struct pair *pairs = arena_alloc(arena, (count + 1) * sizeof *pairs);
-	struct span left = text, name;
-	count = 0;
-	while (left.len > 0) {
-		struct span value = left;
-		if (span_cut(&left, '&', &name))
+	struct json *object = arena_alloc(arena, sizeof *object);
+	struct json **link = &object->first;
+	object->type = JSON_FORM;
+	while (text.len > 0) {
+		struct span value = text, name;
+		if (span_cut(&text, '&', &name))
 			value = name;
 		else
-			left = SPAN("");
+			text = SPAN("");
 		if (value.len == 0)
 			continue;
 		if (!span_cut(&value, '=', &name)) {
 			name = value;
 			value = SPAN("");
 		}
-		pairs[count] = (struct pair){percent_decode(arena, name, true),
-		    percent_decode(arena, value, true), count};
-		count++;
+		struct json *field = arena_alloc(arena, sizeof *field);
+		field->type = JSON_STRING;
+		field->name_at = name.ptr;
+		field->name = percent_decode(arena, name, true);
+		field->text = percent_decode(arena, value, true);
+		*link = field;
+		link = &field->next;
+		object->count++;
 	}
-	qsort(pairs, count, sizeof *pairs, compare_pairs);
-	*ret_count = count;
-	return pairs;
+	return object;
 }
 
 const struct json *
 json_form(struct arena *arena, struct span text)
 {
-	size_t count;
-	struct pair *pairs = form_pairs(arena, text, &count);
-	struct json *object = arena_alloc(arena, sizeof *object);
-	struct json **link = &object->first, **more = NULL, *member = NULL;
-	object->type = JSON_FORM;
-	for (size_t i = 0; i < count; i++) {
-		struct json *value = arena_alloc(arena, sizeof *value);
-		value->type = JSON_STRING;
-		value->text = pairs[i].value;
-		value->name = pairs[i].name;
-		if (member == NULL || !span_eq(member->name, value->name)) {
-			*link = member = value;
-			link = &value->next;
-			object->count++;
+	struct json *object = read_fields(arena, text);
+	if (sort_members(arena, object))
+		return object;
+	for (struct json *m = object->first; m != NULL; m = m->next) {
+		struct json *last = m;
+		size_t count = 1;
+		for (; last->next != NULL &&
+			span_eq(last->next->name, m->name); count++)
+			last = last->next;
+		if (count == 1)
 			continue;
-		}
-		if (member->type == JSON_STRING) {
-			struct json *first = arena_alloc(arena, sizeof *first);
-			*first = *member;
-			member->type = JSON_MANY;
-			member->first = first;
-			member->count = 1;
-			more = &first->next;
-		}
-		*more = value;
-		more = &value->next;
-		member->count++;
+		/* The member becomes the list of its values. */
+		struct json *first = arena_alloc(arena, sizeof *first);
+		*first = *m;
+		m->type = JSON_MANY;
+		m->first = first;
+		m->count = count;
+		m->next = last->next;
+		last->next = NULL;
+		object->count -= count - 1;
 	}
 	return object;
 }
@@ -524,27 +450,17 @@ bool
 json_scalar(
     struct arena *arena, const struct json *json, struct span *ret_text)
 {
-	switch (json->type) {
-	case JSON_STRING:
+	if (json->type == JSON_STRING)
 		*ret_text = json->text;
-		return true;
-	case JSON_NUMBER:
+	else if (json->type == JSON_NUMBER)
 		*ret_text = decimal_plain(arena, json->text);
-		return true;
-	case JSON_FALSE:
-		*ret_text = SPAN("false");
-		return true;
-	case JSON_TRUE:
+	else if (json->type == JSON_TRUE)
 		*ret_text = SPAN("true");
-		return true;
-	case JSON_NULL:
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-	case JSON_FORM:
-	case JSON_MANY:
-		break;
-	}
-	return false;
+	else if (json->type == JSON_FALSE)
+		*ret_text = SPAN("false");
+	else
+		return false;
+	return true;
 }
 
 const struct json *
