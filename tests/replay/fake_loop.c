@@ -13,17 +13,10 @@
  * real ones (loop/turn.h), there are no descriptors, other threads do something
  * when the scheduler says so, and the clock stands still until it moves it.
  */
-struct posted {
-	struct posted *next;
-	void (*run)(void *arg);
-	void *arg;
-};
-
 struct loop {
 	struct loop_state state; /* first: see loop/loop_state.h */
 	struct gateway *gateway;
-	struct posted *posted;
-	struct posted **posted_end;
+	struct list posted; /* of tasks */
 	struct work *works;
 	bool stopped;
 	bool turns; /* something has happened, so a turn follows */
@@ -86,32 +79,23 @@ loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
 static void
 run_posted(struct loop *loop)
 {
-	struct posted *posted = loop->posted;
-	loop->posted = NULL;
-	loop->posted_end = &loop->posted;
-	while (posted != NULL) {
-		struct posted *next = posted->next;
-		posted->run(posted->arg);
-		free(posted);
-		posted = next;
-	}
+	struct list taken;
+	list_init(&taken);
+	list_move_all(&loop->posted, &taken);
+	task_run_all(&taken);
 }
 
 void
 loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 {
-	struct posted *posted = mem_zero(sizeof *posted);
-	posted->run = run;
-	posted->arg = arg;
-	*loop->posted_end = posted;
-	loop->posted_end = &posted->next;
+	list_add_last(&loop->posted, &task_new(run, arg)->link);
 }
 
 bool
 fake_loop_has_work(const struct loop *loop)
 {
-	return !list_empty(&loop->state.ready) || loop->posted != NULL ||
-	    loop->turns;
+	return !list_empty(&loop->state.ready) ||
+	    !list_empty(&loop->posted) || loop->turns;
 }
 
 void
@@ -125,7 +109,7 @@ fake_loop_work(struct loop *loop)
 {
 	bool more = true;
 	loop->turns = false;
-	while (more || loop->posted != NULL) {
+	while (more || !list_empty(&loop->posted)) {
 		run_posted(loop);
 		more = turn_run_ready(&loop->state);
 	}
@@ -229,7 +213,7 @@ loop_new(void)
 	struct loop *loop = mem_zero(sizeof *loop);
 	turn_init(&loop->state, loop_now_ms);
 	loop->gateway = world.starting;
-	loop->posted_end = &loop->posted;
+	list_init(&loop->posted);
 	return loop;
 }
 

@@ -21,12 +21,6 @@
  * lies in a socket.
  */
 
-struct posted {
-	struct list link;
-	void (*run)(void *arg);
-	void *arg;
-};
-
 int64_t
 loop_now_ms(const struct loop *loop)
 {
@@ -117,25 +111,18 @@ static void
 on_posted(uv_async_t *async)
 {
 	struct loop *loop = CONTAINER_OF(async, struct loop, wakeup);
-	struct posted *posted;
 	struct list taken;
 	list_init(&taken);
 	uv_mutex_lock(&loop->mutex);
 	list_move_all(&loop->posted, &taken);
 	uv_mutex_unlock(&loop->mutex);
-	LIST_EACH(posted, &taken, link) {
-		list_remove(&posted->link);
-		posted->run(posted->arg);
-		free(posted);
-	}
+	task_run_all(&taken);
 }
 
 void
 loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 {
-	struct posted *posted = mem_zero(sizeof *posted);
-	posted->run = run;
-	posted->arg = arg;
+	struct task *posted = task_new(run, arg);
 	uv_mutex_lock(&loop->mutex);
 	list_add_last(&loop->posted, &posted->link);
 	uv_mutex_unlock(&loop->mutex);

@@ -27,8 +27,9 @@ struct loop_state {
 	struct timer_heap timers;
 	struct list ready; /* of tasks */
 	struct list hooks[HOOK_KINDS];
-	struct rested *rested;     /* put there in this turn */
-	struct rested *rested_old; /* in the turn before */
+	bool rests;             /* anything is in one of these: */
+	struct list rested;     /* tasks, put there in this turn */
+	struct list rested_old; /* in the turn before */
 };
 
 static inline struct loop_state *

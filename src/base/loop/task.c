@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/loop/loop_state.h"
 #include "base/loop/task.h"
+#include "base/mem.h"
 
 void
 task_init(struct task *task, void (*run)(void *arg), void *arg)
@@ -19,4 +22,23 @@ void
 task_cancel(struct task *task)
 {
 	list_remove(&task->link);
+}
+
+struct task *
+task_new(void (*run)(void *arg), void *arg)
+{
+	struct task *task = mem_zero(sizeof *task);
+	task_init(task, run, arg);
+	return task;
+}
+
+void
+task_run_all(struct list *tasks)
+{
+	struct task *task;
+	while ((task = LIST_FIRST(tasks, struct task, link)) != NULL) {
+		task_cancel(task);
+		task->run(task->arg);
+		free(task);
+	}
 }

@@ -21,3 +21,8 @@ void task_init(struct task *task, void (*run)(void *arg), void *arg);
 void task_ready(struct loop *loop, struct task *task);
 /* Takes it off the list, if it is on it. */
 void task_cancel(struct task *task);
+
+/* A task of the heap, that task_run_all frees. */
+struct task *task_new(void (*run)(void *arg), void *arg);
+/* Runs such tasks from the first on, until none is in the list. */
+void task_run_all(struct list *tasks);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/loop/task.h"
 #include "base/loop/timer.h"
 #include "base/loop/turn.h"
-#include "base/mem.h"
-#include "base/must.h"
 
 /*
  * Rounds of work in one turn, and what is run of the ready list, at most: then
@@ -13,12 +9,6 @@
  * start each other for ever.
  */
 enum { ROUNDS_MAX = 64, TASKS_MAX = 4096 };
-
-struct rested {
-	struct rested *next;
-	void *ptr;
-	void (*destroy)(void *ptr);
-};
 
 static void
 run_task(struct loop_state *state)
@@ -39,19 +29,6 @@ run_hooks(struct loop_state *state, enum hook_kind kind)
 	return more;
 }
 
-static void
-destroy_rested(struct rested **list)
-{
-	struct rested *rested = *list;
-	*list = NULL;
-	while (rested != NULL) {
-		struct rested *next = rested->next;
-		rested->destroy(rested->ptr);
-		free(rested);
-		rested = next;
-	}
-}
-
 bool
 turn_run_ready(struct loop_state *state)
 {
@@ -67,21 +44,21 @@ turn_run_ready(struct loop_state *state)
 	more |= run_hooks(state, HOOK_FLUSH);
 	more |= !list_empty(&state->ready);
 
-	struct rested *old = state->rested_old;
-	state->rested_old = state->rested;
-	state->rested = NULL;
-	destroy_rested(&old);
+	if (!state->rests)
+		return more;
+	task_run_all(&state->rested_old);
+	list_move_all(&state->rested, &state->rested_old);
 	/* While something rests, the next turn must come without an event. */
-	return more || state->rested_old != NULL;
+	state->rests = !list_empty(&state->rested_old);
+	return more || state->rests;
 }
 
 void
 turn_rest(
     struct loop_state *state, void *ptr, void (*destroy)(void *ptr))
 {
-	struct rested *rested = mem_zero(sizeof *rested);
-	*rested = (struct rested){state->rested, ptr, destroy};
-	state->rested = rested;
+	list_add_first(&state->rested, &task_new(destroy, ptr)->link);
+	state->rests = true;
 }
 
 void
@@ -90,6 +67,8 @@ turn_init(struct loop_state *state,
 {
 	*state = (struct loop_state){.now_ms = now_ms};
 	list_init(&state->ready);
+	list_init(&state->rested);
+	list_init(&state->rested_old);
 	for (int kind = 0; kind < HOOK_KINDS; kind++)
 		list_init(&state->hooks[kind]);
 }
@@ -99,9 +78,7 @@ turn_free(struct loop_state *state)
 {
 	while (!list_empty(&state->ready))
 		run_task(state);
-	while (state->rested_old != NULL || state->rested != NULL) {
-		destroy_rested(&state->rested_old);
-		destroy_rested(&state->rested);
-	}
+	task_run_all(&state->rested_old);
+	task_run_all(&state->rested);
 	timer_forget(&state->timers);
 }

@@ -7,6 +7,10 @@
 #include "base/mem.h"
 #include "base/must.h"
 
+_Static_assert((int)WATCH_READ == UV_READABLE &&
+	(int)WATCH_WRITE == UV_WRITABLE && (int)WATCH_HANG_UP == UV_DISCONNECT,
+    "our flags are libuv's");
+
 struct watch {
 	uv_poll_t poll;
 	unsigned wanted;
@@ -18,16 +22,9 @@ static void
 on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct watch *watch = CONTAINER_OF(poll, struct watch, poll);
-	unsigned seen = 0;
-	if (events & UV_READABLE)
-		seen |= WATCH_READ;
-	if (events & UV_DISCONNECT)
-		seen |= WATCH_HANG_UP;
-	if (events & UV_WRITABLE)
-		seen |= WATCH_WRITE;
-	if (status < 0)
-		seen = watch->wanted;
-	seen &= watch->wanted;
+	unsigned seen = watch->wanted;
+	if (status >= 0)
+		seen &= (unsigned)events;
 	if (seen != 0)
 		watch->ready(watch->arg, seen);
 }
@@ -49,14 +46,10 @@ watch_want(struct watch *watch, unsigned events)
 	if (events == watch->wanted)
 		return;
 	watch->wanted = events;
-	if (events == 0) {
+	if (events == 0)
 		uv_poll_stop(&watch->poll);
-		return;
-	}
-	int flags = (events & WATCH_READ ? UV_READABLE : 0) |
-	    (events & WATCH_WRITE ? UV_WRITABLE : 0) |
-	    (events & WATCH_HANG_UP ? UV_DISCONNECT : 0);
-	must(uv_poll_start(&watch->poll, flags, on_poll) == 0);
+	else
+		must(uv_poll_start(&watch->poll, (int)events, on_poll) == 0);
 }
 
 static void
