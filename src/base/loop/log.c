@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/must.h"
+#include "base/rfc3339.h"
 #include "base/swar.h"
 #include "base/utf8.h"
 
@@ -67,15 +67,6 @@ log_set_level(enum log_level level)
 	atomic_store(&log_level, (int)level);
 }
 
-void
-log_set_instance(const char *name)
-{
-	int len = snprintf(instance.bytes, sizeof instance.bytes,
-	    ",\"instance\":\"%s\"", name);
-	must(len > 0 && (size_t)len < sizeof instance.bytes);
-	instance.len = (size_t)len;
-}
-
 uint64_t
 log_dropped(void)
 {
@@ -99,12 +90,11 @@ log_wants(enum event event)
 
 /* Appends bytes, as far as a line may have them (see line_has_room). */
 static void
-put_bytes(const char *bytes, size_t len)
+put_span(struct span s)
 {
 	size_t room = LINE_BYTES - (buffer.len - buffer.line);
-	if (len > room)
-		len = room;
-	memcpy(buffer.bytes + buffer.len, bytes, len);
+	size_t len = s.len < room ? s.len : room;
+	memcpy(buffer.bytes + buffer.len, s.ptr, len);
 	buffer.len += len;
 }
 
@@ -113,12 +103,6 @@ put_byte(char byte)
 {
 	if (buffer.len - buffer.line < LINE_BYTES)
 		buffer.bytes[buffer.len++] = byte;
-}
-
-static void
-put_span(struct span s)
-{
-	put_bytes(s.ptr, s.len);
 }
 
 /* Characters that need no escape in a JSON string. */
@@ -163,20 +147,20 @@ put_characters(struct span s)
 	for (size_t n; s.len > 0; s = span_from(s, n)) {
 		unsigned char c = (unsigned char)s.ptr[0];
 		if ((n = count_plain(s)) > 0) {
-			put_bytes(s.ptr, n);
+			put_span(span_of(s.ptr, n));
 		} else if (c == '"' || c == '\\') {
 			put_byte('\\');
 			put_byte((char)c);
 			n = 1;
 		} else if ((n = utf8_shown(s)) > 0) {
-			put_bytes(s.ptr, n);
+			put_span(span_of(s.ptr, n));
 		} else {
 			n = utf8_length(s);
 			if (n == 2) /* of C1, whose first is 0xc2 */
 				c = (unsigned char)s.ptr[1];
-			put_bytes((char[]){'\\', 'u', '0', '0', hex[c >> 4],
-				      hex[c & 15]},
-			    6);
+			put_span(span_of((char[]){'\\', 'u', '0', '0',
+					     hex[c >> 4], hex[c & 15]},
+			    6));
 			n = n > 0 ? n : 1;
 		}
 	}
@@ -188,19 +172,16 @@ put_characters(struct span s)
 static void
 put_time(void)
 {
-	enum { DATE = sizeof "{\"ts\":\"2026-01-02T03:04:05." - 1 };
+	enum { NAME = sizeof "{\"ts\":\"" - 1,
+		DATE = NAME + sizeof "2026-01-02T03:04:05." - 1 };
 	static _Thread_local struct {
-		time_t second;
-		char text[DATE + 1];
-	} cache = {.second = -1};
-	int64_t ms = clock_wall_ms();
-	time_t second = (time_t)(ms / 1000);
+		int64_t second;
+		char text[NAME + RFC3339_MAX];
+	} cache = {-1, "{\"ts\":\""};
+	int64_t ms = clock_wall_ms(), second = ms / 1000;
 	char *at = buffer.bytes + buffer.len;
 	if (second != cache.second) {
-		struct tm tm;
-		gmtime_r(&second, &tm);
-		strftime(cache.text, sizeof cache.text,
-		    "{\"ts\":\"%Y-%m-%dT%H:%M:%S.", &tm);
+		rfc3339_write(ms, cache.text + NAME);
 		cache.second = second;
 	}
 	memcpy(at, cache.text, DATE);
@@ -234,7 +215,7 @@ begin_line(enum event event, enum log_level level, struct span beginning)
 	buffer.line = buffer.len;
 	put_time();
 	put_span(beginning);
-	put_bytes(instance.bytes, instance.len);
+	put_span(span_of(instance.bytes, instance.len));
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;
@@ -350,7 +331,7 @@ log_null(struct logline *line, const char *name)
 {
 	if (!line->wanted || !begin_member(span_str(name), 1))
 		return;
-	put_bytes("null", 4);
+	put_span(SPAN("null"));
 }
 
 void
@@ -406,9 +387,13 @@ static struct {
 static _Atomic(const void *) torn_by;
 
 void
-log_open(void)
+log_open(const char *name)
 {
 	struct stat is;
+	int len = snprintf(instance.bytes, sizeof instance.bytes,
+	    ",\"instance\":\"%s\"", name);
+	must(len > 0 && (size_t)len < sizeof instance.bytes);
+	instance.len = (size_t)len;
 	if (fstat(STDERR_FILENO, &is) != 0 || S_ISREG(is.st_mode))
 		return;
 	sink.most = PIPE_BUF;
@@ -421,41 +406,34 @@ log_open(void)
 		sink.fd = again;
 }
 
-/* Writes whole lines, or a part of one long line. */
-static ssize_t
-write_some(const char *lines, size_t len, size_t *ret_tried)
-{
-	if (len > sink.most) {
-		const char *end = memrchr(lines, '\n', sink.most);
-		len = end != NULL ? (size_t)(end - lines) + 1 : sink.most;
-	}
-	*ret_tried = len;
-	ssize_t n;
-	do
-		n = sink.socket ? send(sink.fd, lines, len,
-				      MSG_DONTWAIT | MSG_NOSIGNAL)
-				: write(sink.fd, lines, len);
-	while (n < 0 && errno == EINTR);
-	return n;
-}
-
 void
 log_flush(void)
 {
 	const void *torn = atomic_load(&torn_by);
-	size_t done = 0, tried;
+	size_t done = 0;
 	if (torn != NULL && torn != &buffer)
 		return;
 	while (done < buffer.len) {
-		ssize_t n = write_some(
-		    buffer.bytes + done, buffer.len - done, &tried);
+		const char *lines = buffer.bytes + done;
+		size_t len = buffer.len - done;
+		/* Whole lines, or a part of one long line. */
+		if (len > sink.most) {
+			const char *end = memrchr(lines, '\n', sink.most);
+			len = end != NULL ? (size_t)(end - lines) + 1
+					  : sink.most;
+		}
+		ssize_t n = sink.socket ? send(sink.fd, lines, len,
+					      MSG_DONTWAIT | MSG_NOSIGNAL)
+					: write(sink.fd, lines, len);
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
 		/*
 		 * What can never be written (a full disk, a closed pipe) counts
 		 * as written: nobody will ever read it.
 		 */
-		done += n < 0 ? tried : (size_t)n;
+		done += n < 0 ? len : (size_t)n;
 	}
 	if (done == 0)
 		return;

@@ -22,24 +22,19 @@ enum event {
 #define EVENT(name, level, message) EV_##name,
 #include "tbl/events.h"
 #undef EVENT
-	EV_COUNT_,
 };
 
 /*
  * Finds out what standard error is; called once, before other threads start.  A
  * pipe or a terminal is opened a second time, so that the mode of the
- * description that we share with other processes stays as it is.
+ * description that we share with other processes stays as it is.  Each line has
+ * the name of the gateway as "instance": 64 letters, digits and . _ - at most.
  */
-void log_open(void);
+void log_open(const char *name);
 /* The number of lines that found no room, in all threads.  Any thread. */
 uint64_t log_dropped(void);
 /* Lines below this level are dropped; set before the threads start. */
 void log_set_level(enum log_level level);
-/*
- * Each line has this name of the gateway as "instance": 64 letters, digits and
- * . _ - at most.  Set before the threads start.
- */
-void log_set_instance(const char *name);
 bool log_wants(enum event event);
 
 /* A line in the making: log_begin, any members, log_end. */

@@ -457,12 +457,11 @@ serve_run(const struct command_line *line)
 		return 1;
 	}
 	log_set_level((enum log_level)conf->log_level);
-	log_set_instance(conf->instance);
+	log_open(conf->instance);
 	struct logline starting = log_begin(EV_starting);
 	log_str(&starting, "version", PACKAGE_VERSION);
 	log_str(&starting, "configuration", file);
 	log_end(&starting);
-	log_open();
 	log_warnings(conf);
 	int code = serve_conf(conf);
 	conf_unref(&conf);
