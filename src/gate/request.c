@@ -879,7 +879,8 @@ request_pass(struct machine *machine)
 		r->c.message.source = &r->up;
 		r->c.message.length =
 		    r->c.head.chunked ? -1 : r->c.head.length;
-		if (flow_reserve(&r->up) != 0)
+		if (body_reserve(&r->up.body, FLOW_LEAST_BYTES,
+			BUDGET_COMMON) != 0)
 			return refuse(
 			    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 		exchange_stream_body(r->x, &r->up);

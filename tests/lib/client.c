@@ -67,7 +67,7 @@ client_init(struct client *c, struct sender *sender)
 {
 	*c = (struct client){.sender = sender};
 	flow_init(&c->up, sender->loop, &sender->budget);
-	flow_write_by(&c->up, on_room, c);
+	flow_by(&c->up.writer, on_room, c);
 }
 
 void
@@ -78,7 +78,8 @@ client_upload(
 	call->message.source = &c->up;
 	call->message.length = length;
 	c->size = size;
-	must(flow_reserve(&c->up) == 0);
+	must(body_reserve(
+		 &c->up.body, FLOW_LEAST_BYTES, BUDGET_COMMON) == 0);
 	on_room(c);
 }
 
@@ -87,7 +88,7 @@ client_read(struct client *c, struct call *call)
 {
 	c->rest = call->forward.rest;
 	c->got = 0;
-	flow_read_by(c->rest, on_bytes, c);
+	flow_by(&c->rest->reader, on_bytes, c);
 	on_bytes(c);
 	c->running = true;
 	while (!c->rest->ended || flow_look(c->rest).len > 0)
@@ -98,7 +99,7 @@ client_read(struct client *c, struct call *call)
 void
 client_leave(struct client *c)
 {
-	flow_write_by(&c->up, NULL, NULL);
+	flow_by(&c->up.writer, NULL, NULL);
 	flow_end(&c->up, E_CLIENT_GONE);
 }
 

@@ -8,12 +8,6 @@ flow_init(struct flow *flow, struct loop *loop, struct budget *budget)
 	body_init(&flow->body, budget);
 }
 
-int
-flow_reserve(struct flow *flow)
-{
-	return body_reserve(&flow->body, FLOW_LEAST_BYTES, BUDGET_COMMON);
-}
-
 void
 flow_clear(struct flow *flow)
 {
@@ -26,35 +20,25 @@ flow_clear(struct flow *flow)
 /* --- who waits --- */
 
 void
-flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg)
+flow_by(struct task *side, void (*run)(void *arg), void *arg)
 {
-	task_cancel(&flow->writer);
-	task_init(&flow->writer, run, arg);
+	task_cancel(side);
+	task_init(side, run, arg);
 }
 
-void
-flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg)
+static void
+call(struct flow *flow, struct task *side, bool *waits)
 {
-	task_cancel(&flow->reader);
-	task_init(&flow->reader, run, arg);
+	*waits = false;
+	if (side->run != NULL)
+		task_ready(flow->loop, side);
 }
 
 static void
 call_writer(struct flow *flow)
 {
-	if (!flow->writer_waits)
-		return;
-	flow->writer_waits = false;
-	if (flow->writer.run != NULL)
-		task_ready(flow->loop, &flow->writer);
-}
-
-static void
-call_reader(struct flow *flow)
-{
-	flow->reader_waits = false;
-	if (flow->reader.run != NULL)
-		task_ready(flow->loop, &flow->reader);
+	if (flow->writer_waits)
+		call(flow, &flow->writer, &flow->writer_waits);
 }
 
 /* --- the writer's side --- */
@@ -110,7 +94,7 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 		return 0;
 	must(body_append(body, bytes, taken) == 0);
 	if (flow->reader_waits)
-		call_reader(flow);
+		call(flow, &flow->reader, &flow->reader_waits);
 	return taken;
 }
 
@@ -131,7 +115,7 @@ flow_end(struct flow *flow, int error)
 	flow->writer_waits = false;
 	task_cancel(&flow->writer);
 	if (!flow->closed)
-		call_reader(flow);
+		call(flow, &flow->reader, &flow->reader_waits);
 }
 
 /* --- the reader's side --- */

@@ -33,17 +33,23 @@ struct flow {
 	struct task writer;
 };
 
-/* An empty flow; loop and budget outlive it. */
+/*
+ * An empty flow; loop and budget outlive it.  Whoever must not begin without
+ * its first memory reserves FLOW_LEAST_BYTES of the body.
+ */
 void flow_init(struct flow *flow, struct loop *loop, struct budget *budget);
-/* Reserves its first memory; 0, or E_NO_MEMORY where the budget is used up. */
-MUST_USE int flow_reserve(struct flow *flow);
 /* Frees the memory; no side is called any more. */
 void flow_clear(struct flow *flow);
 
+/*
+ * Sets what is called for a side of a flow: its writer when there is room, or
+ * the reader waits or has closed; its reader when there are bytes again, or the
+ * end.  NULL: nothing any more.
+ */
+void flow_by(struct task *side, void (*run)(void *arg), void *arg);
+
 /* --- the writer's side --- */
 
-/* Sets what is called when there is room, or the reader waits or has closed. */
-void flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg);
 /* Bytes that can be put now; 0: the writer is called when that has changed. */
 size_t flow_room(struct flow *flow);
 /*
@@ -62,8 +68,6 @@ void flow_end(struct flow *flow, int error);
 
 /* --- the reader's side --- */
 
-/* Sets what is called when there are bytes again, or the end. */
-void flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg);
 /*
  * The bytes that it holds, valid until any other call.  None: the end, if ended
  * is set; otherwise the reader is called when that has changed.

@@ -382,7 +382,7 @@ exchange_stream_body(struct exchange *shown, struct flow *flow)
 	struct mhd_exchange *x = exchange_of(shown);
 	must(!x->shown.body_ended && x->doing == EXCHANGE_IDLE);
 	x->up = flow;
-	flow_write_by(flow, on_wanted, x);
+	flow_by(&flow->writer, on_wanted, x);
 	/* Its reader may not be there yet, who is to hear of the end. */
 	task_ready(x->front->loop, &flow->writer);
 }
@@ -552,7 +552,7 @@ exchange_answer_flow(struct exchange *shown, struct answer *answer,
 	if (!begin_answer(x, close))
 		return;
 	x->down = flow;
-	flow_read_by(flow, on_flow_readable, x);
+	flow_by(&flow->reader, on_flow_readable, x);
 	x->end_is_close =
 	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
 	if (large_answer_is_due(answer, more))
@@ -666,9 +666,9 @@ exchange_end(struct exchange **shown)
 	struct mhd_exchange *x = exchange_of(*shown);
 	*shown = NULL;
 	if (x->up != NULL)
-		flow_write_by(x->up, NULL, NULL);
+		flow_by(&x->up->writer, NULL, NULL);
 	if (x->down != NULL)
-		flow_read_by(x->down, NULL, NULL);
+		flow_by(&x->down->reader, NULL, NULL);
 	x->up = x->down = NULL;
 	x->left = NULL;
 	x->reads = false;

@@ -170,7 +170,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->connecting = false;
 	t->error = E_UNREACHABLE;
 	if (message->source != NULL)
-		flow_read_by(message->source, on_source_fed, t);
+		flow_by(&message->source->reader, on_source_fed, t);
 	target_round_begin(&t->round, &upstreams->targets[upstream->index]);
 	op_start(&forward->op, limits->streams ? 0 : t->limits.timeout_ms,
 	    on_detached);
@@ -594,7 +594,7 @@ begin_rest(struct transfer *t)
 	answer_memory_end(&t->memory);
 	forward->rest = mem_zero(sizeof *forward->rest);
 	flow_init(forward->rest, u->loop, u->budget);
-	flow_write_by(forward->rest, on_rest_drained, t);
+	flow_by(&forward->rest->writer, on_rest_drained, t);
 	body_move(&forward->rest->body, &forward->body);
 	if (t->framing.kind == FRAMING_LENGTH)
 		forward->rest_length = t->head.content_length;

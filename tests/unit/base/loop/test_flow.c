@@ -31,6 +31,12 @@ on_writer(void *arg)
 }
 
 static int
+reserve(struct flow *flow)
+{
+	return body_reserve(&flow->body, FLOW_LEAST_BYTES, BUDGET_COMMON);
+}
+
+static int
 set_up(void **state)
 {
 	struct fixture *f = test_calloc(1, sizeof *f);
@@ -39,8 +45,8 @@ set_up(void **state)
 	for (size_t i = 0; i < sizeof f->text; i++)
 		f->text[i] = (char)('a' + i % 23);
 	flow_init(&f->flow, f->loop, &f->budget);
-	flow_write_by(&f->flow, on_writer, f);
-	flow_read_by(&f->flow, on_reader, f);
+	flow_by(&f->flow.writer, on_writer, f);
+	flow_by(&f->flow.reader, on_reader, f);
 	*state = f;
 	return 0;
 }
@@ -106,7 +112,7 @@ static void
 a_writer_waits_for_room(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(flow_reserve(&f->flow), 0);
+	assert_int_equal(reserve(&f->flow), 0);
 	size_t room, in = 0;
 	while ((room = flow_room(&f->flow)) > 0) {
 		put(f, in, room);
@@ -203,7 +209,7 @@ what_was_reserved_is_enough_to_go_on(void **state)
 {
 	struct fixture *f = *state;
 	f->budget.limit = FLOW_LEAST_BYTES;
-	assert_int_equal(flow_reserve(&f->flow), 0);
+	assert_int_equal(reserve(&f->flow), 0);
 	for (size_t at = 0; at < sizeof f->text;) {
 		size_t room = flow_room(&f->flow);
 		assert_int_equal(room, FLOW_LEAST_BYTES);
@@ -216,7 +222,7 @@ what_was_reserved_is_enough_to_go_on(void **state)
 	}
 	struct flow other;
 	flow_init(&other, f->loop, &f->budget);
-	assert_int_equal(flow_reserve(&other), E_NO_MEMORY);
+	assert_int_equal(reserve(&other), E_NO_MEMORY);
 	flow_clear(&other);
 }
 
@@ -229,7 +235,7 @@ those_that_grew_leave_memory_to_begin_with(void **state)
 	struct flow others[COUNT];
 	for (size_t i = 0; i < COUNT; i++) {
 		flow_init(&others[i], f->loop, &f->budget);
-		assert_int_equal(flow_reserve(&others[i]), 0);
+		assert_int_equal(reserve(&others[i]), 0);
 		assert_int_equal(flow_put(&others[i], f->text, FLOW_BYTES),
 		    i < COUNT / 4 ? FLOW_BYTES : FLOW_LEAST_BYTES);
 	}

@@ -362,7 +362,7 @@ a_part_of_an_upload_is_never_made_whole(void **state)
 		begin(&f, read_upload, &sink);
 		upload(&f, chunked ? -1 : LARGE_BYTES);
 		/* As much as there was room for, and no more. */
-		flow_write_by(&f.client.up, NULL, NULL);
+		flow_by(&f.client.up.writer, NULL, NULL);
 		sender_start(&f.call);
 		while (f.call.forward.sent_bytes == 0)
 			sender_run(&f.sender, 1);
