@@ -136,19 +136,10 @@ template_spelling(enum template_kind kind)
 }
 
 bool
-template_fills(const struct template *t)
+template_has(const struct template *t, unsigned kinds)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (t->pieces[i].kind != TEMPLATE_TEXT)
-			return true;
-	return false;
-}
-
-bool
-template_has(const struct template *t, enum template_kind kind)
-{
-	for (size_t i = 0; i < t->count; i++)
-		if (t->pieces[i].kind == kind)
+		if ((kinds & 1u << t->pieces[i].kind) != 0)
 			return true;
 	return false;
 }
@@ -177,14 +168,10 @@ template_match(
 char *
 template_sample(struct arena *arena, const struct template *t)
 {
-	char *text = arena_alloc(arena, span_str(t->text).len + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < t->count; i++) {
-		struct span part = t->pieces[i].text;
-		if (t->pieces[i].kind != TEMPLATE_TEXT)
-			part = SPAN("x");
-		memcpy(text + len, part.ptr, part.len);
-		len += part.len;
-	}
+	char *text = arena_alloc(arena, span_str(t->text).len + 1), *at = text;
+	for (size_t i = 0; i < t->count; i++)
+		at = span_put(at,
+		    t->pieces[i].kind == TEMPLATE_TEXT ? t->pieces[i].text
+						       : SPAN("x"));
 	return text;
 }

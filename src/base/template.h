@@ -54,10 +54,11 @@ struct span template_unknown(const char *text, unsigned kinds);
  * has none.
  */
 const char *template_spelling(enum template_kind kind);
-/* True where any variable is in it. */
-bool template_fills(const struct template *t);
-/* True where a variable of that kind is in it. */
-bool template_has(const struct template *t, enum template_kind kind);
+/*
+ * True where a variable of one of these kinds is in it; of any kind, where they
+ * are ~(1u << TEMPLATE_TEXT).
+ */
+bool template_has(const struct template *t, unsigned kinds);
 /*
  * True where the template may become the text: each variable is a run of
  * bytes other than "/", one at least, which goes to values (as many as the

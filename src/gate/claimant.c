@@ -93,7 +93,7 @@ claimant_read_content(struct claimant *c)
 	    policy->entity.pointers.count > 0 || policy->newer_only.count > 0 ||
 	    policy->labels.count > 0 || policy->fingerprint_only.count > 0 ||
 	    policy->fingerprint_ignore.count > 0 ||
-	    template_has(&policy->reconcile.path, TEMPLATE_JSON);
+	    template_has(&policy->reconcile.path, 1 << TEMPLATE_JSON);
 	body_clear(&c->decoded);
 	body_init(&c->decoded, c->body->budget);
 	int error = content_read(&c->content, &c->head.fields,
@@ -133,7 +133,7 @@ name_by_scope(struct claimant *c, struct span *ret_detail)
 	struct span namespace = span_str(template->text);
 	const struct variables variables = variables_of(c);
 	must(c->scope != NULL);
-	if (template_has(template, TEMPLATE_PATH) &&
+	if (template_has(template, 1 << TEMPLATE_PATH) &&
 	    !variables_fill(&variables, template, &namespace)) {
 		*ret_detail = SPAN("A segment of the path that names what the "
 				   "key belongs to is empty or only dots.");

@@ -127,7 +127,7 @@ message_question(struct claimant *c, const struct variables *variables)
 		return SPAN("");
 	for (size_t i = 0; i < asked->n_headers; i++) {
 		const struct conf_header *header = &asked->headers[i];
-		if (!template_fills(&header->value))
+		if (!template_has(&header->value, ~(1u << TEMPLATE_TEXT)))
 			continue;
 		if (!variables_fill_field(variables, &header->value, &value))
 			return SPAN("");
@@ -175,7 +175,8 @@ message_of_question(struct claimant *c, struct span question)
 		field->name = span_str(header->name);
 		if (header->secret != NULL)
 			field->value = span_str(header->secret);
-		else if (!template_fills(&header->value))
+		else if (!template_has(
+			     &header->value, ~(1u << TEMPLATE_TEXT)))
 			field->value = span_str(header->value.text);
 		else if (!filled_in(lines, header->name, &field->value))
 			return NULL;

@@ -267,9 +267,10 @@ asks_check(struct loader *l, const struct json_place *at,
 bool
 asks_by_key(const struct conf_reconcile *asked)
 {
-	bool has_key = template_has(&asked->path, TEMPLATE_KEY);
+	bool has_key = template_has(&asked->path, 1 << TEMPLATE_KEY);
 	for (size_t i = 0; i < asked->n_headers; i++)
-		has_key |= template_has(&asked->headers[i].value, TEMPLATE_KEY);
+		has_key |= template_has(
+		    &asked->headers[i].value, 1 << TEMPLATE_KEY);
 	return has_key;
 }
 

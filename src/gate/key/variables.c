@@ -142,7 +142,7 @@ variables_fill_field(const struct variables *v, const struct template *t,
 struct span
 variables_digest(const struct variables *v, const struct template *t)
 {
-	if (!template_has(t, TEMPLATE_PATH) && !template_has(t, TEMPLATE_JSON))
+	if (!template_has(t, 1 << TEMPLATE_PATH | 1 << TEMPLATE_JSON))
 		return SPAN("");
 	struct digest digest;
 	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
