@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -50,39 +49,23 @@ base64_url_text(struct arena *arena, struct span bytes)
 char *
 base64_encode(struct span bytes)
 {
-	const int variant = sodium_base64_VARIANT_ORIGINAL;
-	size_t room = sodium_base64_encoded_len(bytes.len, variant);
+	size_t room = sodium_base64_encoded_len(bytes.len, BASE64);
 	char *text = mem_zero(room);
 	sodium_bin2base64(text, room, (const unsigned char *)bytes.ptr,
-	    bytes.len, variant);
+	    bytes.len, BASE64);
 	return text;
 }
 
-static bool
-decode(struct arena *arena, struct span text, int variant,
+bool
+base64_decode(struct arena *arena, struct span text, enum base64 kind,
     struct span *ret_bytes)
 {
 	unsigned char *bytes = arena_alloc(arena, text.len + 1);
 	size_t len;
 	/* Without a place to tell where it ends, it takes all or nothing. */
 	if (sodium_base642bin(bytes, text.len + 1, text.ptr, text.len, NULL,
-		&len, NULL, variant) != 0)
+		&len, NULL, (int)kind) != 0)
 		return false;
 	*ret_bytes = span_of(bytes, len);
 	return true;
-}
-
-bool
-base64_decode(struct arena *arena, struct span text, struct span *ret_bytes)
-{
-	return decode(
-	    arena, text, sodium_base64_VARIANT_ORIGINAL, ret_bytes);
-}
-
-bool
-base64_url_decode(
-    struct arena *arena, struct span text, struct span *ret_bytes)
-{
-	return decode(arena, text, sodium_base64_VARIANT_URLSAFE_NO_PADDING,
-	    ret_bytes);
 }

@@ -9,7 +9,7 @@ bool
 basic_user_read(struct arena *arena, struct span token, struct span *ret_user)
 {
 	struct span text;
-	if (!base64_decode(arena, token, &text) || text.len == 0)
+	if (!base64_decode(arena, token, BASE64, &text) || text.len == 0)
 		return false;
 	const char *colon = memchr(text.ptr, ':', text.len);
 	if (colon == NULL || ascii_has_controls(text))

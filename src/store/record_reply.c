@@ -85,8 +85,9 @@ read_asked(struct store_call *call, const struct call_reply *reply)
 	if (!seal_open_text(op->arena, &call->store->conf->store, &about,
 		call_reply_text(reply, QUESTION), &op->question))
 		op->question = SPAN("");
-	return base64_url_decode(op->arena, call_reply_text(reply, PRINT),
-		   &op->fingerprint) && op->fingerprint.len == DIGEST_BYTES
+	return base64_decode(op->arena, call_reply_text(reply, PRINT),
+		   BASE64_URL, &op->fingerprint) &&
+		op->fingerprint.len == DIGEST_BYTES
 	    ? 0 : E_MALFORMED;
 }
 

@@ -29,9 +29,9 @@ split_token(struct arena *arena, struct span token, struct parts *ret_parts)
 	ret_parts->signed_text =
 	    span_of(token.ptr, header.len + 1 + payload.len);
 	/* A third dot is no byte of base64. */
-	return base64_url_decode(arena, header, &ret_parts->header) &&
-	    base64_url_decode(arena, payload, &ret_parts->payload) &&
-	    base64_url_decode(arena, rest, &ret_parts->signature);
+	return base64_decode(arena, header, BASE64_URL, &ret_parts->header) &&
+	    base64_decode(arena, payload, BASE64_URL, &ret_parts->payload) &&
+	    base64_decode(arena, rest, BASE64_URL, &ret_parts->signature);
 }
 
 /* --- the key --- */

@@ -75,7 +75,8 @@ member_bytes(
 {
 	struct span text;
 	return token_json_text(r->jwk, name, &text) &&
-	    base64_url_decode(r->arena, text, ret_bytes) && ret_bytes->len > 0;
+	    base64_decode(r->arena, text, BASE64_URL, ret_bytes) &&
+	    ret_bytes->len > 0;
 }
 
 static gnutls_datum_t

@@ -56,7 +56,7 @@ inquiry_read_id(struct arena *arena, struct span id, struct span *ret_source,
     struct span *ret_position)
 {
 	struct span all;
-	if (!base64_url_decode(arena, id, &all) || all.len == 0)
+	if (!base64_decode(arena, id, BASE64_URL, &all) || all.len == 0)
 		return false;
 	const char *end = memchr(all.ptr, '\0', all.len);
 	if (end == NULL)

@@ -225,8 +225,8 @@ take_body(struct admin_request *a)
 	a->outcome.body = text != NULL ? admin_body_span(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
-	if (!base64_decode(
-		a->arena, admin_body_span(base64), &a->outcome.body))
+	if (!base64_decode(a->arena, admin_body_span(base64), BASE64,
+		&a->outcome.body))
 		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
 	return NULL;
 }

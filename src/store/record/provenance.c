@@ -91,7 +91,7 @@ static struct span
 decode(struct arena *arena, struct span base64)
 {
 	struct span text;
-	return base64.len > 0 && base64_url_decode(arena, base64, &text)
+	return base64.len > 0 && base64_decode(arena, base64, BASE64_URL, &text)
 	    ? text : SPAN("");
 }
 

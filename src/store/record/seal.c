@@ -156,7 +156,7 @@ seal_open_text(struct arena *arena, const struct conf_store *conf,
 	struct span sealed;
 	char *plain;
 	size_t len;
-	if (!base64_url_decode(arena, text, &sealed) ||
+	if (!base64_decode(arena, text, BASE64_URL, &sealed) ||
 	    seal_open(conf, about, sealed, &plain, &len) != 0)
 		return false;
 	*ret_plain = arena_dup(arena, span_of(plain, len));
