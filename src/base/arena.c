@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/mem.h"
 #include "base/must.h"
 
 /* One piece is enough for an ordinary request. */
@@ -153,24 +152,15 @@ arena_take(struct arena *arena, size_t bytes)
 void *
 arena_alloc(struct arena *arena, size_t bytes)
 {
-	void *ptr = arena_take(arena, bytes);
-	if (bytes > 0)
-		memset(ptr, 0, bytes);
-	return ptr;
-}
-
-/* Copies a text and puts a NUL behind it, for which there is room. */
-static char *
-put_text(char *copy, struct span s)
-{
-	*span_put(copy, s) = '\0';
-	return copy;
+	return memset(arena_take(arena, bytes), 0, bytes);
 }
 
 char *
 arena_str(struct arena *arena, struct span s)
 {
-	return put_text(arena_take(arena, s.len + 1), s);
+	char *copy = arena_take(arena, s.len + 1);
+	*span_put(copy, s) = '\0';
+	return copy;
 }
 
 struct span
@@ -183,7 +173,9 @@ char *
 arena_dup_large(struct arena *arena, struct span s)
 {
 	char *copy = arena_try(arena, s.len + 1);
-	return copy != NULL ? put_text(copy, s) : NULL;
+	if (copy != NULL)
+		*span_put(copy, s) = '\0';
+	return copy;
 }
 
 struct span

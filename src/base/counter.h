@@ -13,25 +13,22 @@ struct counter {
 	_Atomic uint64_t count;
 };
 
-/* The counting thread only. */
-static inline void
-counter_add(struct counter *counter, uint64_t more)
+/* Any thread. */
+static inline uint64_t
+counter_read(const struct counter *counter)
 {
-	uint64_t now =
-	    atomic_load_explicit(&counter->count, memory_order_relaxed);
-	atomic_store_explicit(
-	    &counter->count, now + more, memory_order_relaxed);
+	return atomic_load_explicit(&counter->count, memory_order_relaxed);
 }
 
+/* The counting thread only. */
 static inline void
 counter_set(struct counter *counter, uint64_t now)
 {
 	atomic_store_explicit(&counter->count, now, memory_order_relaxed);
 }
 
-/* Any thread. */
-static inline uint64_t
-counter_read(const struct counter *counter)
+static inline void
+counter_add(struct counter *counter, uint64_t more)
 {
-	return atomic_load_explicit(&counter->count, memory_order_relaxed);
+	counter_set(counter, counter_read(counter) + more);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/must.h"
 
 /*
  * A secret of any length becomes a key of the length that BLAKE2b takes;

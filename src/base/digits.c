@@ -4,17 +4,12 @@
 #include "base/ascii.h"
 #include "base/digits.h"
 
+#define TEN(d) \
+	d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d "8" d "9"
+
 /* The digits of 0 to 99. */
-static const char pairs[] = "00010203040506070809"
-			    "10111213141516171819"
-			    "20212223242526272829"
-			    "30313233343536373839"
-			    "40414243444546474849"
-			    "50515253545556575859"
-			    "60616263646566676869"
-			    "70717273747576777879"
-			    "80818283848586878889"
-			    "90919293949596979899";
+static const char pairs[] = TEN("0") TEN("1") TEN("2") TEN("3") TEN("4")
+    TEN("5") TEN("6") TEN("7") TEN("8") TEN("9");
 
 static size_t
 put_number(char *out, uint64_t number)

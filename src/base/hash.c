@@ -17,19 +17,16 @@ bucket_of(const struct hash *hash, uint64_t value)
 static void
 grow(struct hash *hash)
 {
-	struct hash old = *hash;
+	const struct hash old = *hash;
+	hash->count = 0;
 	hash->n_buckets =
 	    old.n_buckets > 0 ? 2 * old.n_buckets : LEAST_BUCKETS;
 	hash->buckets = mem_zero(hash->n_buckets * sizeof *hash->buckets);
-	for (size_t i = 0; i < old.n_buckets; i++)
-		for (struct hash_item *item = old.buckets[i], *next;
-			item != NULL; item = next) {
-			struct hash_item **bucket =
-			    bucket_of(hash, item->hash);
-			next = item->next;
-			item->next = *bucket;
-			*bucket = item;
-		}
+	for (struct hash_item *item = hash_next(&old, NULL), *next;
+		item != NULL; item = next) {
+		next = hash_next(&old, item);
+		hash_add(hash, item, item->hash);
+	}
 	free(old.buckets);
 }
 

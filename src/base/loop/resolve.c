@@ -2,7 +2,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
