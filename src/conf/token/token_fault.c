@@ -24,8 +24,7 @@ token_fault_words(struct span text)
 {
 	struct spots_fault fault;
 	struct span begin = text;
-	if (span_starts(begin, SPAN("\xef\xbb\xbf")))
-		begin = span_from(begin, 3);
+	span_skip(&begin, SPAN("\xef\xbb\xbf"));
 	while (begin.len > 0 && memchr(" \t\r\n", *begin.ptr, 4) != NULL)
 		begin = span_from(begin, 1);
 	if (begin.len == 0 || *begin.ptr != '{')

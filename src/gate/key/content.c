@@ -143,15 +143,6 @@ take_until(struct span *left, struct span delimiter, struct span *ret_before)
 	return true;
 }
 
-static bool
-take_word(struct span *left, struct span word)
-{
-	if (!span_starts(*left, word))
-		return false;
-	*left = span_from(*left, word.len);
-	return true;
-}
-
 /*
  * Takes the next part (RFC 2046, section 5.1), behind whose delimiter a line
  * ends; its head has its last line's end, or nothing.
@@ -161,12 +152,12 @@ take_part(struct span *left, struct span delimiter, struct span *ret_head,
     struct span *ret_content)
 {
 	struct span part;
-	if (!take_word(left, SPAN("\r\n")) ||
+	if (!span_skip(left, SPAN("\r\n")) ||
 	    !take_until(left, delimiter, &part))
 		return false;
 	*ret_head = SPAN("");
 	*ret_content = part;
-	return take_word(ret_content, SPAN("\r\n")) ||
+	return span_skip(ret_content, SPAN("\r\n")) ||
 	    take_until(ret_content, SPAN("\r\n\r\n"), ret_head);
 }
 
@@ -179,7 +170,7 @@ read_upload(const struct content *content, struct digest *digest)
 	memcpy(text, "\r\n--", 4);
 	memcpy(text + 4, content->boundary.ptr, content->boundary.len);
 	struct span delimiter = span_of(text, 4 + content->boundary.len);
-	if (!take_word(&left, span_from(delimiter, 2)))
+	if (!span_skip(&left, span_from(delimiter, 2)))
 		return false;
 	do {
 		if (!take_part(&left, delimiter, &head, &part))
@@ -189,7 +180,7 @@ read_upload(const struct content *content, struct digest *digest)
 			digest_part(digest, head);
 			digest_part(digest, part);
 		}
-	} while (!take_word(&left, SPAN("--")));
+	} while (!span_skip(&left, SPAN("--")));
 	return left.len == 0 || span_eq(left, SPAN("\r\n"));
 }
 

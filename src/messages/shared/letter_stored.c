@@ -135,10 +135,8 @@ take_part(struct span *left, struct span *ret_part)
 	struct span digits;
 	int64_t len;
 	*ret_part = (struct span){NULL, 0};
-	if (span_starts(*left, SPAN("-,"))) {
-		*left = span_from(*left, 2);
+	if (span_skip(left, SPAN("-,")))
 		return true;
-	}
 	if (!span_cut(left, ':', &digits) ||
 	    !read_digits(digits, INT64_MAX, &len) ||
 	    (uint64_t)len >= left->len || left->ptr[len] != ',')
@@ -152,9 +150,8 @@ static bool
 take_parts(struct span *left, struct span version, size_t count,
     struct span *ret_parts)
 {
-	if (!span_starts(*left, version))
+	if (!span_skip(left, version))
 		return false;
-	*left = span_from(*left, version.len);
 	for (size_t i = 0; i < count; i++)
 		if (!take_part(left, &ret_parts[i]))
 			return false;

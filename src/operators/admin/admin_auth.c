@@ -141,10 +141,8 @@ is_of_other_site(const struct admin_request *a)
 	if (site.len > 0 && !span_eq(site, SPAN("same-origin")) &&
 	    !span_eq(site, SPAN("none")))
 		return true;
-	if (span_starts(origin, SPAN("http://")))
-		origin = span_from(origin, strlen("http://"));
-	else if (span_starts(origin, SPAN("https://")))
-		origin = span_from(origin, strlen("https://"));
+	if (!span_skip(&origin, SPAN("http://")))
+		span_skip(&origin, SPAN("https://"));
 	return origin.len > 0 && !span_ieq(origin, a->head.authority);
 }
 

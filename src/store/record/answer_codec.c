@@ -164,9 +164,8 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	int64_t status, head_length = -1, not_kept, count, id_len, body_len;
 	if (!cut_number(&left, ' ', &status))
 		return E_MALFORMED;
-	if (span_starts(left, SPAN("- ")))
-		left = span_from(left, 2);
-	else if (!cut_number(&left, ' ', &head_length))
+	if (!span_skip(&left, SPAN("- ")) &&
+	    !cut_number(&left, ' ', &head_length))
 		return E_MALFORMED;
 	if (!cut_number(&left, ' ', &not_kept) ||
 	    !cut_number(&left, ' ', &count) ||
@@ -218,11 +217,10 @@ answer_codec_decode(struct span stored, ZSTD_DCtx *zstd, struct budget *budget,
 	struct body body;
 	int64_t size;
 	body_init(&body, budget);
-	if (span_starts(stored, SPAN("p\n")))
-		return parse_answer(span_from(stored, 2), &body, ret_answer);
-	if (!span_starts(stored, SPAN("z ")))
+	if (span_skip(&stored, SPAN("p\n")))
+		return parse_answer(stored, &body, ret_answer);
+	if (!span_skip(&stored, SPAN("z ")))
 		return E_MALFORMED;
-	stored = span_from(stored, 2);
 	/* A frame whose own size differs from ours is not what we wrote. */
 	if (!cut_number(&stored, '\n', &size) || size == 0 ||
 	    ZSTD_getFrameContentSize(stored.ptr, stored.len) !=

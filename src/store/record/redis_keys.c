@@ -136,14 +136,11 @@ read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 {
 	struct span digits;
 	int64_t shard;
-	if (!span_starts(*rest, SPAN("{")))
-		return false;
-	*rest = span_from(*rest, 1);
-	if (!span_cut(rest, '}', &digits) || !span_starts(*rest, SPAN(":")) ||
+	if (!span_skip(rest, SPAN("{")) || !span_cut(rest, '}', &digits) ||
+	    !span_skip(rest, SPAN(":")) ||
 	    !digits_read(digits, conf->store.shards - 1, &shard) ||
 	    (digits.len > 1 && digits.ptr[0] == '0'))
 		return false;
-	*rest = span_from(*rest, 1);
 	*ret_shard = (unsigned)shard;
 	return true;
 }

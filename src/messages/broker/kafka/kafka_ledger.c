@@ -111,10 +111,7 @@ static void
 read_places(struct ledger_look *look, struct span text)
 {
 	struct span word;
-	if (!span_starts(text, SPAN(HEAD)))
-		return;
-	text = span_from(text, sizeof HEAD - 1);
-	if (!span_next(&text, ',', &word) ||
+	if (!span_skip(&text, SPAN(HEAD)) || !span_next(&text, ',', &word) ||
 	    !digits_read(word, INT64_MAX, &look->term))
 		return;
 	for (unsigned i = 0; i < look->shards && span_next(&text, ',', &word);

@@ -311,9 +311,8 @@ kafka_tracker_read(
 	*stand =
 	    (struct kafka_stand){.low = low < 0 ? -1 : low, .mark = no_mark};
 	if (low < 0 || low > number_max ||
-	    !span_starts(metadata, SPAN(HEAD)))
+	    !span_skip(&metadata, SPAN(HEAD)))
 		return;
-	metadata = span_from(metadata, sizeof HEAD - 1);
 	stand->ours = span_next(&metadata, ':', &store) &&
 	    store.len <= KAFKA_STORE_MAX &&
 	    take_number(&metadata, ':', &stand->put_below) &&
