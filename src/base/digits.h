@@ -28,6 +28,13 @@ void digits_pad(char *out, size_t width, int64_t number);
  * or none, or the number is above max (which is not negative).
  */
 MUST_USE bool digits_read(struct span text, int64_t max, int64_t *ret_number);
+/* The same of a number that has one text: no zero stands before a digit. */
+MUST_USE static inline bool
+digits_read_exact(struct span text, int64_t max, int64_t *ret_number)
+{
+	return (text.len < 2 || text.ptr[0] != '0') &&
+	    digits_read(text, max, ret_number);
+}
 /*
  * Takes the digits off the front of *text and returns how many those were; 0
  * where it begins with none.  *ret_number is max where the number is greater.

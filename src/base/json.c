@@ -484,8 +484,7 @@ json_at_all(const struct json *json, const struct json_pointer *pointer)
 			continue;
 		}
 		if (json->type != JSON_ARRAY ||
-		    (segment.len > 1 && segment.ptr[0] == '0') ||
-		    !digits_read(segment, INT64_MAX, &index) ||
+		    !digits_read_exact(segment, INT64_MAX, &index) ||
 		    index >= (int64_t)json->count)
 			return NULL;
 		for (json = json->first; index > 0; index--)

@@ -53,8 +53,7 @@ static bool
 read_port(struct span text, in_port_t *ret_port)
 {
 	int64_t port;
-	if (text.len > 5 || (text.len > 1 && text.ptr[0] == '0') ||
-	    !digits_read(text, UINT16_MAX, &port))
+	if (text.len > 5 || !digits_read_exact(text, UINT16_MAX, &port))
 		return false;
 	*ret_port = htons((uint16_t)port);
 	return true;

@@ -238,14 +238,6 @@ take_answer_field(struct http1_head *head, struct span line)
 	return HEAD_MORE;
 }
 
-/* Reads "0", or digits that do not begin with it (RFC 9110, section 8.6). */
-static bool
-read_length(struct span s, int64_t *ret_length)
-{
-	return (s.len < 2 || s.ptr[0] != '0') &&
-	    digits_read(s, INT64_MAX, ret_length);
-}
-
 /* Reads "timeout=5, max=100": whole seconds; -1: it says nothing usable. */
 static int64_t
 read_keep_alive(struct span list)
@@ -256,7 +248,8 @@ read_keep_alive(struct span list)
 	while (span_next(&list, ',', &piece))
 		if (piece.len > timeout.len && piece.len < timeout.len + 9 &&
 		    span_ieq(span_of(piece.ptr, timeout.len), timeout) &&
-		    read_length(span_from(piece, timeout.len), &seconds))
+		    digits_read_exact(span_from(piece, timeout.len), INT64_MAX,
+			&seconds))
 			return seconds;
 	return -1;
 }
@@ -270,9 +263,10 @@ take_known(struct http1_head *head, struct span name, struct span value)
 {
 	struct span word;
 	if (span_ieq(name, SPAN("Content-Length")))
+		/* "0", or digits that do not begin with it (RFC 9110, 8.6). */
 		return (head->content_length < 0 ||
 			   !INVARIANT(answer_one_length)) &&
-		    read_length(value, &head->content_length);
+		    digits_read_exact(value, INT64_MAX, &head->content_length);
 	if (span_ieq(name, SPAN("Transfer-Encoding"))) {
 		bool first = !head->chunked;
 		head->chunked = true;

@@ -121,14 +121,6 @@ letter_stored_put(const struct letter *letter, bool body, char **ret_bytes,
 
 /* --- as bytes: read --- */
 
-/* One way to write a number, as one letter has one text. */
-static bool
-read_digits(struct span digits, int64_t max, int64_t *ret_number)
-{
-	return digits.ptr != NULL && digits_read(digits, max, ret_number) &&
-	    (digits.len == 1 || digits.ptr[0] != '0');
-}
-
 static bool
 take_part(struct span *left, struct span *ret_part)
 {
@@ -138,7 +130,7 @@ take_part(struct span *left, struct span *ret_part)
 	if (span_skip(left, SPAN("-,")))
 		return true;
 	if (!span_cut(left, ':', &digits) ||
-	    !read_digits(digits, INT64_MAX, &len) ||
+	    !digits_read_exact(digits, INT64_MAX, &len) ||
 	    (uint64_t)len >= left->len || left->ptr[len] != ',')
 		return false;
 	*ret_part = span_of(left->ptr, (size_t)len);
@@ -165,9 +157,9 @@ letter_stored_read_head(struct span bytes, struct letter *letter)
 	int64_t status, attempt;
 	uint8_t key_id[DIGEST_BYTES];
 	if (!take_parts(&bytes, SPAN("h1\n"), HEAD_PARTS, parts) ||
-	    !read_digits(parts[STATUS], STATUS_MAX, &status) ||
-	    !read_digits(parts[ATTEMPT], UINT32_MAX, &attempt) ||
-	    !read_digits(parts[FIRST], INT64_MAX, &letter->first_ms) ||
+	    !digits_read_exact(parts[STATUS], STATUS_MAX, &status) ||
+	    !digits_read_exact(parts[ATTEMPT], UINT32_MAX, &attempt) ||
+	    !digits_read_exact(parts[FIRST], INT64_MAX, &letter->first_ms) ||
 	    (parts[KEY_ID].len > 0 &&
 		!hex_decode(parts[KEY_ID], key_id, sizeof key_id)) ||
 	    bytes.len > 0)
@@ -200,10 +192,10 @@ letter_stored_read_body(
 	struct span parts[BODY_PARTS];
 	int64_t is_cut, count, time_ms = -1;
 	if (!take_parts(&bytes, SPAN("b1\n"), BODY_PARTS, parts) ||
-	    !read_digits(parts[IS_CUT], 1, &is_cut) ||
+	    !digits_read_exact(parts[IS_CUT], 1, &is_cut) ||
 	    (parts[TIME].ptr != NULL &&
-		!read_digits(parts[TIME], INT64_MAX, &time_ms)) ||
-	    !read_digits(parts[N_FIELDS], INT64_MAX, &count) ||
+		!digits_read_exact(parts[TIME], INT64_MAX, &time_ms)) ||
+	    !digits_read_exact(parts[N_FIELDS], INT64_MAX, &count) ||
 	    (uint64_t)count > bytes.len / (2 * LEAST_BYTES))
 		return false;
 	struct field *list =

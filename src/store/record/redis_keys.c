@@ -138,8 +138,7 @@ read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 	int64_t shard;
 	if (!span_skip(rest, SPAN("{")) || !span_cut(rest, '}', &digits) ||
 	    !span_skip(rest, SPAN(":")) ||
-	    !digits_read(digits, conf->store.shards - 1, &shard) ||
-	    (digits.len > 1 && digits.ptr[0] == '0'))
+	    !digits_read_exact(digits, conf->store.shards - 1, &shard))
 		return false;
 	*ret_shard = (unsigned)shard;
 	return true;
