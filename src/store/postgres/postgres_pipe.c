@@ -183,27 +183,6 @@ static const struct {
 static const char *const shapes[] = {
     "42P01", "42703", "42804", "42883", "3F000"};
 
-static enum postgres_kind
-kind_of(const PGresult *result, const struct postgres_trouble *t)
-{
-	const char *function =
-	    PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
-	enum postgres_kind kind = POSTGRES_OTHER;
-	for (size_t i = sizeof kinds / sizeof *kinds; i-- > 0;)
-		if (strncmp(t->state, kinds[i].state,
-			strlen(kinds[i].state)) == 0)
-			kind = kinds[i].kind;
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-		if (strcmp(t->state, shapes[i]) == 0 && !t->at_row)
-			kind = POSTGRES_ANOTHER;
-	/* A trigger, or a policy for rows, has said so; of whatever class. */
-	if (kind == POSTGRES_OTHER && function != NULL &&
-	    (strcmp(function, "exec_stmt_raise") == 0 ||
-		strcmp(function, "ExecWithCheckOptions") == 0))
-		kind = POSTGRES_ROW;
-	return kind;
-}
-
 static void
 note_error(struct postgres_batch *batch, const PGresult *result)
 {
@@ -211,13 +190,26 @@ note_error(struct postgres_batch *batch, const PGresult *result)
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *words =
 	    PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *function =
+	    PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
 	if (batch->failed)
 		return;
 	batch->failed = true;
 	t->statement = batch->at;
 	snprintf(t->state, sizeof t->state, "%s", state ? state : "");
 	t->at_row = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
-	t->kind = kind_of(result, t);
+	for (size_t i = sizeof kinds / sizeof *kinds; i-- > 0;)
+		if (strncmp(t->state, kinds[i].state,
+			strlen(kinds[i].state)) == 0)
+			t->kind = kinds[i].kind;
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		if (strcmp(t->state, shapes[i]) == 0 && !t->at_row)
+			t->kind = POSTGRES_ANOTHER;
+	/* A trigger, or a policy for rows, has said so; of whatever class. */
+	if (t->kind == POSTGRES_OTHER && function != NULL &&
+	    (strcmp(function, "exec_stmt_raise") == 0 ||
+		strcmp(function, "ExecWithCheckOptions") == 0))
+		t->kind = POSTGRES_ROW;
 	/* A prepared statement that is not there, or was there before ours. */
 	if (strcmp(t->state, "26000") == 0 || strcmp(t->state, "42P05") == 0)
 		words = POSTGRES_POOLED;
@@ -261,24 +253,6 @@ take_result(struct postgres_pipe *pipe, PGresult *result)
 	PQclear(result);
 }
 
-/* libpq gives NULL behind the results of each statement. */
-static void
-take_results(struct postgres_pipe *pipe)
-{
-	bool ended = false;
-	while (pipe->stands && !pipe->broken &&
-	    pipe->first != NULL && !PQisBusy(pipe->conn)) {
-		PGresult *result = PQgetResult(pipe->conn);
-		if (result == NULL && ended)
-			return;
-		ended = result == NULL;
-		if (ended)
-			pipe->first->at++;
-		else
-			take_result(pipe, result);
-	}
-}
-
 /* --- the socket --- */
 
 /* Sends what it can, and sets the time by which an answer must be here. */
@@ -302,7 +276,7 @@ answers_come(void *arg, unsigned events)
 {
 	struct postgres_pipe *pipe = arg;
 	int reads = PQsslInUse(pipe->conn) ? READS_OF_TLS : 1;
-	bool well = true, notified = false;
+	bool well = true, ended = false, notified = false;
 	PGnotify *notify;
 	(void)events;
 	for (int i = 0; i < reads && well; i++)
@@ -310,7 +284,18 @@ answers_come(void *arg, unsigned events)
 	/* Then libpq has closed its socket, whose number is anybody's. */
 	if (!well)
 		watch_free(&pipe->watch);
-	take_results(pipe);
+	/* libpq gives NULL behind the results of each statement. */
+	while (pipe->stands && !pipe->broken &&
+	    pipe->first != NULL && !PQisBusy(pipe->conn)) {
+		PGresult *result = PQgetResult(pipe->conn);
+		if (result == NULL && ended)
+			break;
+		ended = result == NULL;
+		if (ended)
+			pipe->first->at++;
+		else
+			take_result(pipe, result);
+	}
 	if (!pipe->stands || pipe->broken)
 		return;
 	if (!well || PQstatus(pipe->conn) == CONNECTION_BAD) {
@@ -430,45 +415,6 @@ of_host(const struct postgres_pipe *pipe, const char *keyword)
 	return piece.len > 0 ? mem_str(piece) : NULL;
 }
 
-static unsigned
-count_of(const char *list)
-{
-	unsigned count = 1;
-	for (; list != NULL && *list != '\0'; list++)
-		count += *list == ',';
-	return count;
-}
-
-/*
- * What the URI says wins over what is before it, and what is behind it over the
- * URI; where a value is NULL, what is said elsewhere stays.
- */
-static PGconn *
-start_to(const struct postgres_pipe *pipe, const char *address)
-{
-	char *host = of_host(pipe, "host"), *port = of_host(pipe, "port");
-	if (port == NULL && setting(pipe, "port") != NULL)
-		port = mem_text("5432");
-	const char *const settings[][2] = {
-	    {"application_name", pipe->application},
-	    {"target_session_attrs", "read-write"}, {"gssencmode", "disable"},
-	    {"keepalives_idle", "5"}, {"keepalives_interval", "2"},
-	    {"keepalives_count", "3"}, {"tcp_user_timeout", "10000"},
-	    {"dbname", pipe->broker->postgres}, {"host", host},
-	    {"hostaddr", address}, {"port", port},
-	    {"client_encoding", "UTF8"}, {"password", pipe->broker->password}};
-	enum { N = sizeof settings / sizeof *settings };
-	const char *names[N + 1] = {NULL}, *values[N + 1] = {NULL};
-	for (size_t i = 0; i < N; i++) {
-		names[i] = settings[i][0];
-		values[i] = settings[i][1];
-	}
-	PGconn *conn = PQconnectStartParams(names, values, true);
-	free(host);
-	free(port);
-	return conn;
-}
-
 static void
 host_failed(struct postgres_pipe *pipe, const char *how)
 {
@@ -493,22 +439,6 @@ on_deadline(void *arg)
 		host_failed(pipe, "does not answer");
 }
 
-static void
-stand(struct postgres_pipe *pipe)
-{
-	pipe->stands = true;
-	pipe->tried = 0;
-	timer_clear(&pipe->deadline);
-	pipe->watch = watch_new(
-	    pipe->loop, PQsocket(pipe->conn), answers_come, pipe);
-	watch_want(pipe->watch, WATCH_READ);
-	if (PQsetnonblocking(pipe->conn, 1) != 0 ||
-	    PQenterPipelineMode(pipe->conn) != 1)
-		pipe_breaks(pipe, NULL);
-	else
-		pipe->events.made(pipe->events.arg);
-}
-
 /*
  * The next step of an attempt (events 0: the first one); libpq may have another
  * socket after each.
@@ -523,7 +453,16 @@ attempt_goes_on(void *arg, unsigned events)
 		step = PQconnectPoll(pipe->conn);
 	int fd = PQsocket(pipe->conn);
 	if (step == PGRES_POLLING_OK) {
-		stand(pipe);
+		pipe->stands = true;
+		pipe->tried = 0;
+		timer_clear(&pipe->deadline);
+		pipe->watch = watch_new(pipe->loop, fd, answers_come, pipe);
+		watch_want(pipe->watch, WATCH_READ);
+		if (PQsetnonblocking(pipe->conn, 1) != 0 ||
+		    PQenterPipelineMode(pipe->conn) != 1)
+			pipe_breaks(pipe, NULL);
+		else
+			pipe->events.made(pipe->events.arg);
 	} else if (PQstatus(pipe->conn) == CONNECTION_BAD || fd < 0) {
 		go_down(pipe, PQerrorMessage(pipe->conn), false);
 	} else {
@@ -540,13 +479,36 @@ discard_notice(void *arg, const PGresult *notice)
 	(void)notice;
 }
 
-/* All of libpq's functions take a connection that is NULL for a bad one. */
+/*
+ * What the URI says wins over what is before it, and what is behind it over the
+ * URI; where a value is NULL, what is said elsewhere stays.  All of libpq's
+ * functions take a connection that is NULL for a bad one.
+ */
 static void
 start_attempt(struct postgres_pipe *pipe, const char *address)
 {
+	char *host = of_host(pipe, "host"), *port = of_host(pipe, "port");
+	if (port == NULL && setting(pipe, "port") != NULL)
+		port = mem_text("5432");
+	const char *const settings[][2] = {
+	    {"application_name", pipe->application},
+	    {"target_session_attrs", "read-write"}, {"gssencmode", "disable"},
+	    {"keepalives_idle", "5"}, {"keepalives_interval", "2"},
+	    {"keepalives_count", "3"}, {"tcp_user_timeout", "10000"},
+	    {"dbname", pipe->broker->postgres}, {"host", host},
+	    {"hostaddr", address}, {"port", port},
+	    {"client_encoding", "UTF8"}, {"password", pipe->broker->password}};
+	enum { N = sizeof settings / sizeof *settings };
+	const char *names[N + 1] = {NULL}, *values[N + 1] = {NULL};
+	for (size_t i = 0; i < N; i++) {
+		names[i] = settings[i][0];
+		values[i] = settings[i][1];
+	}
 	free(pipe->address);
-	pipe->address = address != NULL ? mem_text(address) : NULL;
-	pipe->conn = start_to(pipe, address);
+	pipe->address = mem_text(address);
+	pipe->conn = PQconnectStartParams(names, values, true);
+	free(host);
+	free(port);
 	PQsetNoticeReceiver(pipe->conn, discard_notice, NULL);
 	attempt_goes_on(pipe, 0);
 }
@@ -602,11 +564,16 @@ postgres_pipe_new(struct loop *loop, const struct conf_broker *broker,
 	pipe->application = mem_printf("onceproxy/%s", instance);
 	pipe->options = PQconninfoParse(broker->postgres, NULL);
 	pipe->beside = beside;
-	pipe->n_hosts = count_of(setting(pipe, "host"));
-	if (pipe->n_hosts < count_of(setting(pipe, "hostaddr")))
-		pipe->n_hosts = count_of(setting(pipe, "hostaddr"));
-	if (beside != NULL)
-		pipe->n_hosts = 1;
+	/* As many as the longer of the two lists has; NULL: it has one. */
+	pipe->n_hosts = 1;
+	for (int i = 0; i < 2 && beside == NULL; i++) {
+		const char *list = setting(pipe, i ? "hostaddr" : "host");
+		unsigned count = 1;
+		for (; list != NULL && *list != '\0'; list++)
+			count += *list == ',';
+		if (pipe->n_hosts < count)
+			pipe->n_hosts = count;
+	}
 	timer_init(&pipe->deadline, loop, on_deadline, pipe);
 	timer_init(&pipe->pause, loop, try_host, pipe);
 	timer_set(&pipe->pause, 0);
