@@ -88,9 +88,6 @@ count_entries(const struct journal_replay *replay)
 		count += open_entries(replay, j->journal);
 	counter_set(&meter->journal_entries, count);
 	counter_set(&meter->journal_broken, replay->broken.members.count);
-	if (replay->adoption != NULL)
-		journal_adoption_count(replay->adoption,
-		    &meter->journal_foreign, &meter->journal_aside);
 }
 
 /* --- the pass: from the oldest entry to the newest --- */
@@ -315,9 +312,11 @@ on_adopted(void *arg, struct journal *journal)
 
 /* At its worker's end it delivers nothing more of what was found. */
 static void
-on_dead_searched(void *arg)
+on_dead_searched(void *arg, uint64_t foreign, uint64_t aside)
 {
 	struct journal_replay *replay = arg;
+	counter_set(&replay->home.meter->journal_foreign, foreign);
+	counter_set(&replay->home.meter->journal_aside, aside);
 	count_entries(replay);
 	if (!replay->ending)
 		deliver_all(replay);
@@ -373,7 +372,9 @@ journal_replay_init(struct journal_replay *replay,
 	init_delivery(replay, &replay->large, on_large_ended);
 	timer_init(&replay->timer, home->loop, on_pass_due, replay);
 	/* Nobody is served yet who would have to wait for the disk. */
-	set_writable(replay, journal_is_writable(journal, clock_us()));
+	set_writable(replay,
+	    journal_check(journal, clock_us()) != JOURNAL_UNWELL &&
+		journal_try(journal));
 	journal_writer_init(
 	    &replay->writer, home->loop, journal, on_written, replay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))

@@ -78,10 +78,16 @@ journal_close(struct journal **journal)
 		drop(at);
 }
 
-bool
-journal_is_writable(struct journal *journal, int64_t now_us)
+enum journal_health
+journal_check(struct journal *journal, int64_t now_us)
 {
 	(void)now_us;
+	return journal->gateway->disk_full ? JOURNAL_UNWELL : JOURNAL_WELL;
+}
+
+bool
+journal_try(struct journal *journal)
+{
 	return !journal->gateway->disk_full;
 }
 
@@ -96,19 +102,6 @@ const char *
 journal_message(const struct journal *journal)
 {
 	return journal->gateway->disk_full ? "no space" : "";
-}
-
-enum journal_health
-journal_check(struct journal *journal, int64_t now_us)
-{
-	return journal_is_writable(journal, now_us) ? JOURNAL_WELL
-						    : JOURNAL_UNWELL;
-}
-
-bool
-journal_try(struct journal *journal)
-{
-	return journal_is_writable(journal, 0);
 }
 
 /* Has the entry's spans point to a copy of their bytes. */
@@ -289,7 +282,7 @@ journal_folder_found_free(struct journal_found **found)
 }
 
 void
-journal_folder_end(struct journal_folder *folder)
+journal_folder_forget(struct journal_folder *folder)
 {
 	(void)folder;
 }

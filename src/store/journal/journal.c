@@ -123,16 +123,14 @@ static bool
 write_record(struct journal *journal, char letter, uint64_t id,
     const struct span *payload, unsigned n_payload, off_t *ret_end)
 {
-	struct chunk chunk = {.at = journal->end};
-	uint8_t bytes[JOURNAL_HEAD_BYTES];
-	struct journal_head head = journal_entry_put_head(
-	    journal->format, letter, id, payload, n_payload, bytes);
+	struct chunk chunk = {.at = journal->end,
+	    .len = journal_entry_head_bytes(journal->format)};
+	struct journal_head head = journal_entry_put_head(journal->format,
+	    letter, id, payload, n_payload, (uint8_t *)chunk.bytes);
 	size_t offset = 0; /* in the payload */
 	if (!cut_rest(journal))
 		return false;
 	journal->torn = true;
-	chunk.len = journal_entry_head_bytes(journal->format);
-	memcpy(chunk.bytes, bytes, chunk.len);
 	for (unsigned i = 0; i < n_payload; i++) {
 		for (struct span left = payload[i]; left.len > 0;) {
 			char *to = chunk.bytes + chunk.len;
@@ -231,14 +229,6 @@ journal_try(struct journal *journal)
 	return ok;
 }
 
-bool
-journal_is_writable(struct journal *journal, int64_t now_us)
-{
-	enum journal_health health = journal_check(journal, now_us);
-	return health == JOURNAL_TO_BE_TRIED ? journal_try(journal)
-					     : health == JOURNAL_WELL;
-}
-
 const char *
 journal_message(const struct journal *journal)
 {
@@ -277,14 +267,6 @@ find_from(const struct journal *journal, uint64_t id)
 	return low;
 }
 
-static bool
-is_open(const struct journal *journal, uint64_t id, unsigned *ret_index)
-{
-	*ret_index = find_from(journal, id);
-	return *ret_index < journal->n_open &&
-	    journal->entries[*ret_index].id == id;
-}
-
 /* Notes an entry behind all others. */
 static void
 note_written(struct journal *journal, uint64_t id, off_t at,
@@ -305,8 +287,8 @@ note_written(struct journal *journal, uint64_t id, off_t at,
 static bool
 forget(struct journal *journal, uint64_t id)
 {
-	unsigned i;
-	if (!is_open(journal, id, &i))
+	unsigned i = find_from(journal, id);
+	if (i == journal->n_open || journal->entries[i].id != id)
 		return false;
 	journal->n_open--;
 	memmove(&journal->entries[i], &journal->entries[i + 1],
@@ -335,11 +317,9 @@ journal_open_entries(const struct journal *journal, const struct origin *ours)
 {
 	unsigned count = 0;
 	lock(journal);
-	for (unsigned i = 0; ours != NULL && i < journal->n_open; i++)
-		count += origin_is_ours(
-		    &journal->entries[i].about.origin, ours);
-	if (ours == NULL)
-		count = journal->n_open;
+	for (unsigned i = 0; i < journal->n_open; i++)
+		count += ours == NULL ||
+		    origin_is_ours(&journal->entries[i].about.origin, ours);
 	unlock(journal);
 	return count;
 }
@@ -406,9 +386,9 @@ int
 journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	unsigned i;
 	lock(journal);
-	must(is_open(journal, id, &i));
+	unsigned i = find_from(journal, id);
+	must(i < journal->n_open && journal->entries[i].id == id);
 	struct entry_at e = journal->entries[i];
 	unlock(journal);
 	return read_entry(journal, &e, bytes, ret_entry);
@@ -576,18 +556,10 @@ journal_set_aside(int folder, const char *name)
 bool
 journal_format_of(const char *name, enum journal_format *ret_format)
 {
-	static const char *const endings[] = {
-	    [JOURNAL_1] = JOURNAL_1_ENDING,
-	    [JOURNAL_2] = JOURNAL_ENDING,
-	};
-	for (int format = JOURNAL_1; format <= JOURNAL_2; format++) {
-		size_t len = strlen(name), tail = strlen(endings[format]);
-		if (len < tail || strcmp(name + len - tail, endings[format]))
-			continue;
-		*ret_format = (enum journal_format)format;
-		return true;
-	}
-	return false;
+	const char *ending = strrchr(name, '.');
+	bool old = ending != NULL && strcmp(ending, JOURNAL_1_ENDING) == 0;
+	*ret_format = old ? JOURNAL_1 : JOURNAL_2;
+	return old || (ending != NULL && strcmp(ending, JOURNAL_ENDING) == 0);
 }
 
 struct journal *

@@ -39,17 +39,13 @@ enum journal_health {
 };
 /*
  * Checks, at most once a second by now_us, a time of clock_us(), whether the
- * file can be written, without waiting for the disk.
+ * file can be written, without waiting for the disk.  It is unwell when the
+ * disk has less than 1 MiB left, and to be tried after a failed write, and when
+ * somebody removed the file.
  */
 enum journal_health journal_check(struct journal *journal, int64_t now_us);
 /* Writes something and waits until the disk has it; true: it is writable. */
 bool journal_try(struct journal *journal);
-/*
- * True where an entry could be written now: checks, and tries where it must.
- * False after a failed write, when the disk has less than 1 MiB left, and when
- * somebody removed the file.
- */
-bool journal_is_writable(struct journal *journal, int64_t now_us);
 /* The reason why it is not writable, for the log; "" while it is. */
 const char *journal_message(const struct journal *journal);
 

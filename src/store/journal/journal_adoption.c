@@ -15,10 +15,8 @@ enum { SEARCH_MS = 5000 };
 struct journal_adoption {
 	struct loop *loop;
 	void (*take)(void *arg, struct journal *journal);
-	void (*searched)(void *arg);
+	void (*searched)(void *arg, uint64_t foreign, uint64_t aside);
 	void *arg;
-	uint64_t foreign;
-	uint64_t aside;
 	int64_t search_at_ms;
 	struct work *work; /* NULL: no search is under way */
 	/* During a search, these are the other thread's: */
@@ -35,11 +33,9 @@ static void
 search(void *arg)
 {
 	struct journal_adoption *adoption = arg;
-	char *message = NULL;
-	if (!journal_folder_adopt(&adoption->folder, adoption->state_dir,
-		&adoption->ours, adoption->settled, &adoption->found,
-		&message))
-		adoption->message = message;
+	(void)!journal_folder_adopt(&adoption->folder, adoption->state_dir,
+	    &adoption->ours, adoption->settled, &adoption->found,
+	    &adoption->message);
 }
 
 static void
@@ -93,9 +89,8 @@ on_searched(void *arg)
 	}
 	free(adoption->message);
 	adoption->message = NULL;
-	adoption->foreign = adoption->folder.foreign;
-	adoption->aside = adoption->folder.aside;
-	adoption->searched(adoption->arg);
+	adoption->searched(adoption->arg, adoption->folder.foreign,
+	    adoption->folder.aside);
 }
 
 void
@@ -121,19 +116,11 @@ journal_adoption_search(struct journal_adoption *adoption,
 	}
 }
 
-void
-journal_adoption_count(const struct journal_adoption *adoption,
-    struct counter *foreign, struct counter *aside)
-{
-	counter_set(foreign, adoption->foreign);
-	counter_set(aside, adoption->aside);
-}
-
 struct journal_adoption *
 journal_adoption_new(struct loop *loop, const char *state_dir,
     struct journal_awaited *awaited,
     void (*take)(void *arg, struct journal *journal),
-    void (*searched)(void *arg), void *arg)
+    void (*searched)(void *arg, uint64_t foreign, uint64_t aside), void *arg)
 {
 	struct journal_adoption *adoption = mem_zero(sizeof *adoption);
 	adoption->loop = loop;
@@ -154,7 +141,7 @@ journal_adoption_free(struct journal_adoption **adoption)
 	if (a == NULL)
 		return;
 	work_finish(&a->work);
-	journal_folder_end(&a->folder);
+	journal_folder_forget(&a->folder);
 	free(a->state_dir);
 	free(a);
 }

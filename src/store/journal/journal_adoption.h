@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/counter.h"
 #include "base/loop/loop.h"
 #include "store/journal/journal.h"
 
@@ -15,13 +14,14 @@ struct journal_awaited;
 
 /*
  * take(arg, journal) is called for each that is adopted, and owns it from then
- * on; searched(arg) after each search.  As long as our store's id is not known,
+ * on; searched after each search, with the entries for other stores and the
+ * damaged files that there are.  As long as our store's id is not known,
  * awaited has what is in the other files and may be for our store.
  */
 struct journal_adoption *journal_adoption_new(struct loop *loop,
     const char *state_dir, struct journal_awaited *awaited,
     void (*take)(void *arg, struct journal *journal),
-    void (*searched)(void *arg), void *arg);
+    void (*searched)(void *arg, uint64_t foreign, uint64_t aside), void *arg);
 /*
  * Waits for a search that is under way; nulls the caller's pointer, and accepts
  * NULL.
@@ -34,6 +34,3 @@ void journal_adoption_free(struct journal_adoption **adoption);
  */
 void journal_adoption_search(struct journal_adoption *adoption,
     const struct origin *ours, bool settled, bool blocks);
-/* As of the last search: entries for other stores, and damaged files. */
-void journal_adoption_count(const struct journal_adoption *adoption,
-    struct counter *foreign, struct counter *aside);

@@ -24,18 +24,6 @@ struct journal_awaited {
 };
 
 static void
-add_name(struct journal_awaited *awaited, const uint8_t *bytes,
-    const struct origin *origin, uint64_t search)
-{
-	struct name *name = mem_zero(sizeof *name);
-	memcpy(name->bytes, bytes, sizeof name->bytes);
-	name->origin = *origin;
-	name->search = search;
-	hash_add(&awaited->names, &name->item, hash_of_digest(bytes));
-	atomic_fetch_add(&awaited->count, 1);
-}
-
-static void
 remove_name(struct journal_awaited *awaited, struct name *name)
 {
 	hash_remove(&awaited->names, &name->item);
@@ -43,48 +31,51 @@ remove_name(struct journal_awaited *awaited, struct name *name)
 	atomic_fetch_sub(&awaited->count, 1);
 }
 
-/*
- * Drops one name that waits.  Of its origin the place counts: an id may have
- * become known since it was added.
- */
-static void
-drop_name(struct journal_awaited *awaited, const uint8_t *bytes,
-    const struct origin *origin)
-{
-	struct name *name;
-	HASH_EACH_OF(name, &awaited->names, hash_of_digest(bytes), item) {
-		if (name->search != 0 ||
-		    memcmp(name->bytes, bytes, DIGEST_BYTES) != 0 ||
-		    memcmp(name->origin.place, origin->place, DIGEST_BYTES))
-			continue;
-		remove_name(awaited, name);
-		return;
-	}
-}
-
 void
 journal_awaited_add(struct journal_awaited *awaited,
     const struct journal_about *about, uint64_t search)
 {
+	const uint8_t *const names[] = {
+	    about->key_id.bytes, about->versioned ? about->entity : NULL};
 	if (about->kind == JOURNAL_RELEASE)
 		return;
 	must(pthread_mutex_lock(&awaited->mutex) == 0);
-	add_name(awaited, about->key_id.bytes, &about->origin, search);
-	if (about->versioned)
-		add_name(awaited, about->entity, &about->origin, search);
+	for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+		struct name *name = mem_zero(sizeof *name);
+		memcpy(name->bytes, names[i], sizeof name->bytes);
+		name->origin = about->origin;
+		name->search = search;
+		hash_add(
+		    &awaited->names, &name->item, hash_of_digest(names[i]));
+		atomic_fetch_add(&awaited->count, 1);
+	}
 	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
+/*
+ * One of each name that waits.  Of its origin the place counts: an id may have
+ * become known since it was added.
+ */
 void
 journal_awaited_drop(
     struct journal_awaited *awaited, const struct journal_about *about)
 {
+	const uint8_t *const names[] = {
+	    about->key_id.bytes, about->versioned ? about->entity : NULL};
+	struct name *name;
 	if (about->kind == JOURNAL_RELEASE)
 		return;
 	must(pthread_mutex_lock(&awaited->mutex) == 0);
-	drop_name(awaited, about->key_id.bytes, &about->origin);
-	if (about->versioned)
-		drop_name(awaited, about->entity, &about->origin);
+	for (size_t i = 0; i < 2 && names[i] != NULL; i++)
+		HASH_EACH_OF(
+		    name, &awaited->names, hash_of_digest(names[i]), item)
+			if (name->search == 0 &&
+			    !memcmp(name->bytes, names[i], DIGEST_BYTES) &&
+			    !memcmp(name->origin.place, about->origin.place,
+				DIGEST_BYTES)) {
+				remove_name(awaited, name);
+				break;
+			}
 	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
@@ -101,35 +92,28 @@ journal_awaited_acquit(struct journal_awaited *awaited, uint64_t search)
 	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
-static bool
-has_name(struct journal_awaited *awaited, const struct origin *ours,
-    bool settled, const uint8_t *bytes)
-{
-	const struct name *name;
-	HASH_EACH_OF(name, &awaited->names, hash_of_digest(bytes), item) {
-		if (memcmp(name->bytes, bytes, DIGEST_BYTES) != 0)
-			continue;
-		if (origin_is_ours(&name->origin, ours))
-			return true;
-		/* It may be ours, as long as our id is not known. */
-		if (!settled && origin_has_id(&name->origin) &&
-		    INVARIANT(suspects_wait))
-			return true;
-	}
-	return false;
-}
-
 bool
 journal_awaited_has(struct journal_awaited *awaited,
     const struct origin *ours, bool settled, const struct key_id *key_id,
     const uint8_t *entity)
 {
+	const struct name *name;
+	bool found = false;
 	if (atomic_load(&awaited->count) == 0)
 		return false;
+	const uint8_t *const names[] = {
+	    key_id->bytes, INVARIANT(version_waits) ? entity : NULL};
 	must(pthread_mutex_lock(&awaited->mutex) == 0);
-	bool found = has_name(awaited, ours, settled, key_id->bytes) ||
-	    (entity != NULL && INVARIANT(version_waits) &&
-		has_name(awaited, ours, settled, entity));
+	for (size_t i = 0; i < 2 && names[i] != NULL && !found; i++)
+		HASH_EACH_OF(
+		    name, &awaited->names, hash_of_digest(names[i]), item) {
+			if (memcmp(name->bytes, names[i], DIGEST_BYTES) != 0)
+				continue;
+			/* It may be ours, as long as our id is not known. */
+			found = found || origin_is_ours(&name->origin, ours) ||
+			    (!settled && origin_has_id(&name->origin) &&
+				INVARIANT(suspects_wait));
+		}
 	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 	return found;
 }

@@ -238,49 +238,36 @@ journal_entry_read_head(enum journal_format format, int file, off_t at,
 	return get_head(format, bytes, ret_head) ? 0 : E_MALFORMED;
 }
 
-/*
- * The offset of the first head within a piece of the file, of which so many
- * bytes are left from there on; -1: none.
- */
-static ssize_t
-find_in(const uint8_t *bytes, size_t len, off_t left)
-{
-	struct journal_head head;
-	const uint8_t *at = bytes;
-	while ((at = memmem(at, len - (size_t)(at - bytes),
-		    formats[JOURNAL_2].magic, MAGIC_BYTES)) != NULL) {
-		size_t offset = (size_t)(at - bytes);
-		if (len - offset < JOURNAL_HEAD_BYTES)
-			break;
-		if (get_head(JOURNAL_2, at, &head) &&
-		    (off_t)(offset + JOURNAL_HEAD_BYTES) +
-			    (off_t)head.payload_bytes <= left)
-			return (ssize_t)offset;
-		at++;
-	}
-	return -1;
-}
-
 int
 journal_entry_find_head(int file, off_t from, off_t size, off_t *ret_at)
 {
 	uint8_t *bytes = mem_grow(NULL, WINDOW_BYTES);
-	int error = E_MALFORMED;
-	while (size - from >= JOURNAL_HEAD_BYTES) {
+	struct journal_head head;
+	bool found = false;
+	int error = 0;
+	while (error == 0 && !found && size - from >= JOURNAL_HEAD_BYTES) {
 		off_t left = size - from;
 		size_t len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+		const uint8_t *at = bytes;
 		error = read_at(file, bytes, len, from);
-		ssize_t found = error == 0 ? find_in(bytes, len, left) : -1;
-		if (found >= 0)
-			*ret_at = from + found;
-		if (error != 0 || found >= 0)
-			break;
-		error = E_MALFORMED;
+		while (error == 0 && !found &&
+		    (at = memmem(at, len - (size_t)(at - bytes),
+			 formats[JOURNAL_2].magic, MAGIC_BYTES)) != NULL) {
+			size_t offset = (size_t)(at - bytes);
+			if (len - offset < JOURNAL_HEAD_BYTES)
+				break;
+			found = get_head(JOURNAL_2, at, &head) &&
+			    (off_t)(offset + JOURNAL_HEAD_BYTES) +
+				    (off_t)head.payload_bytes <= left;
+			if (found)
+				*ret_at = from + (off_t)offset;
+			at++;
+		}
 		/* A head may begin in this piece and end in the next. */
 		from += (off_t)len - (JOURNAL_HEAD_BYTES - 1);
 	}
 	free(bytes);
-	return error;
+	return error == 0 && !found ? E_MALFORMED : error;
 }
 
 /* Takes that many bytes off the front; false: there are not so many. */

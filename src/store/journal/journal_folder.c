@@ -35,15 +35,16 @@ sync_folder(int folder)
 	return fsync(folder) == 0 || errno == EINVAL;
 }
 
-static bool
-open_folder(const char *state_dir, int *ret_folder, char **ret_message)
+/* A descriptor; -1: *ret_message says why there is none. */
+static int
+open_folder(const char *state_dir, char **ret_message)
 {
 	const char *why;
 	int parent = own_file_state_dir(state_dir, &why);
 	if (parent < 0) {
 		*ret_message = mem_printf(
 		    "state_dir %s cannot be used: %s", state_dir, why);
-		return false;
+		return -1;
 	}
 	int folder = own_file_folder(parent, "journal", &why);
 	if (folder >= 0 && !sync_folder(parent)) {
@@ -51,13 +52,12 @@ open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 		close(folder);
 		folder = -1;
 	}
-	close_quietly(parent);
-	*ret_folder = folder;
+	close(parent);
 	if (folder < 0)
 		*ret_message = mem_printf(
 		    "the folder %s/journal cannot be used: %s", state_dir,
 		    why);
-	return folder >= 0;
+	return folder;
 }
 
 /*
@@ -129,8 +129,8 @@ bool
 journal_folder_open(const char *state_dir, unsigned worker,
     struct journal **ret_journal, char **ret_message)
 {
-	int folder;
-	if (!open_folder(state_dir, &folder, ret_message))
+	int folder = open_folder(state_dir, ret_message);
+	if (folder < 0)
 		return false;
 	struct journal *journal = make_journal(folder, worker);
 	if (journal != NULL)
@@ -176,21 +176,8 @@ remember(struct journal_folder *folder, struct journal_left *left,
 	return !old;
 }
 
-/* True where it was examined, and has only entries of other stores. */
-static bool
-is_known(const struct journal_folder *folder, const struct journal_left *left)
-{
-	struct stat st;
-	return left->foreign > 0 && left->error == 0 &&
-	    fstatat(folder->fd, left->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_ino == left->st.st_ino && st.st_size == left->st.st_size &&
-	    st.st_mtim.tv_sec == left->st.st_mtim.tv_sec &&
-	    st.st_mtim.tv_nsec == left->st.st_mtim.tv_nsec;
-}
-
-/* Drops what was not met again, and counts the rest. */
-static void
-sum_up(struct journal_folder *folder)
+void
+journal_folder_forget(struct journal_folder *folder)
 {
 	struct journal_left **at = &folder->left;
 	folder->foreign = 0;
@@ -208,52 +195,34 @@ sum_up(struct journal_folder *folder)
 	}
 }
 
-void
-journal_folder_end(struct journal_folder *folder)
-{
-	/* Nothing was met, so nothing remains. */
-	sum_up(folder);
-}
-
 /* --- files of others --- */
 
-/* Copies what is open in a damaged journal into a new one: 0, or an errno. */
-static int
-save_entries(int folder, const struct journal *damaged,
-    struct journal **ret_saved)
-{
-	struct journal_entry entry;
-	struct body bytes;
-	uint64_t id = 0, new_id;
-	int error = 0;
-	struct journal *saved = make_journal(folder, 0);
-	if (saved == NULL)
-		return errno;
-	body_init(&bytes, NULL);
-	while (error == 0 && journal_next(damaged, NULL, id, &id, NULL)) {
-		errno = EIO;
-		if (journal_read(damaged, id, &bytes, &entry) != 0 ||
-		    !journal_write(saved, &entry, &new_id))
-			error = errno;
-	}
-	body_clear(&bytes);
-	if (error == 0 && !journal_commit(saved))
-		error = errno;
-	*ret_saved = saved;
-	return error;
-}
-
 /*
- * Puts a new file in the place of a damaged one, which is set aside; or NULL,
- * where nothing is open in it.  0, or an errno: all is as it was.
+ * Puts a new file with what is open in it in the place of a damaged one, which
+ * is set aside; or NULL, where nothing is.  0, or an errno: all is as it was.
  */
 static int
 replace_damaged(int folder, struct journal **journal, char **ret_aside)
 {
 	struct journal *saved = NULL;
+	struct journal_entry entry;
+	struct body bytes;
+	uint64_t id = 0, new_id;
 	int error = 0;
-	if (journal_open_entries(*journal, NULL) > 0)
-		error = save_entries(folder, *journal, &saved);
+	if (journal_open_entries(*journal, NULL) > 0) {
+		saved = make_journal(folder, 0);
+		error = saved != NULL ? 0 : errno;
+	}
+	body_init(&bytes, NULL);
+	while (error == 0 && journal_next(*journal, NULL, id, &id, NULL)) {
+		errno = EIO;
+		if (journal_read(*journal, id, &bytes, &entry) != 0 ||
+		    !journal_write(saved, &entry, &new_id))
+			error = errno;
+	}
+	body_clear(&bytes);
+	if (error == 0 && saved != NULL && !journal_commit(saved))
+		error = errno;
 	if (error == 0) {
 		*ret_aside = journal_set_aside(folder, journal_name(*journal));
 		error = *ret_aside != NULL ? 0 : errno;
@@ -310,9 +279,15 @@ adopt_file(struct journal_folder *folder, const char *name)
 {
 	struct journal *journal = NULL;
 	struct journal_left *left = folder->left;
+	struct stat st;
 	while (left != NULL && strcmp(left->name, name) != 0)
 		left = left->next;
-	if (left != NULL && is_known(folder, left)) {
+	/* It was examined, and has only entries of other stores. */
+	if (left != NULL && left->foreign > 0 && left->error == 0 &&
+	    fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_ino == left->st.st_ino && st.st_size == left->st.st_size &&
+	    st.st_mtim.tv_sec == left->st.st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == left->st.st_mtim.tv_nsec) {
 		left->there = true;
 		return;
 	}
@@ -359,13 +334,14 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
 	const char *name;
 	bool aside;
 	folder->search++;
-	if (!open_folder(state_dir, &folder->fd, ret_message))
+	folder->fd = open_folder(state_dir, ret_message);
+	if (folder->fd < 0)
 		return false;
 	DIR *names = fdopendir(folder->fd);
 	must(names != NULL);
 	/* What was another store's may be ours by now. */
 	if (memcmp(&folder->ours, ours, sizeof *ours) != 0)
-		journal_folder_end(folder);
+		journal_folder_forget(folder);
 	folder->ours = *ours;
 	folder->settled = settled;
 	folder->found = found;
@@ -380,7 +356,7 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
 	if (!ok)
 		*ret_message = mem_printf("the folder %s/journal cannot be "
 			"read: %s", state_dir, strerror(errno));
-	sum_up(folder);
+	journal_folder_forget(folder);
 	closedir(names);
 	return ok;
 }

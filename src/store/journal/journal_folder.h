@@ -77,8 +77,11 @@ MUST_USE bool journal_folder_adopt(struct journal_folder *folder,
     struct list *found, char **ret_message);
 /* Takes it off its list; its journal stays.  Nulls the caller's pointer. */
 void journal_folder_found_free(struct journal_found **found);
-/* Forgets what is known of it. */
-void journal_folder_end(struct journal_folder *folder);
+/*
+ * Forgets the files that a search has not met, and counts what is in the rest;
+ * outside of a search, all is forgotten.
+ */
+void journal_folder_forget(struct journal_folder *folder);
 
 /*
  * The journals below a state_dir, counted from outside of the processes that

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/loop/task.h"
@@ -154,10 +153,9 @@ journal_writer_append(struct journal_writer *writer, struct journal_op *op,
 	    &item->entry.answer};
 	char *to = item->bytes;
 	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
-		if (spans[i]->len > 0)
-			memcpy(to, spans[i]->ptr, spans[i]->len);
-		spans[i]->ptr = to;
-		to += spans[i]->len;
+		char *from = to;
+		to = span_put(from, *spans[i]);
+		spans[i]->ptr = from;
 	}
 }
 

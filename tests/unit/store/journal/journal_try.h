@@ -67,7 +67,7 @@ tear_down(void **state)
 {
 	struct test *test = *state;
 	drop_found(test);
-	journal_folder_end(&test->known);
+	journal_folder_forget(&test->known);
 	folder_remove(test->folder);
 	free(test);
 	return 0;

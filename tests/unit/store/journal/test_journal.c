@@ -442,7 +442,7 @@ what_is_for_another_store_stays_and_is_nobodys(void **state)
 	adopt(&other);
 	assert_int_equal(own_attempts(&other), 4 + 8);
 	drop_found(&other);
-	journal_folder_end(&other.known);
+	journal_folder_forget(&other.known);
 }
 
 static void

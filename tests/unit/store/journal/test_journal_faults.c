@@ -10,6 +10,15 @@
 /* The journal when processes die, disks fill, and folders are in the way. */
 #define SECOND_US INT64_C(1000000)
 
+/* True where an entry could be written now. */
+static bool
+is_writable(struct journal *journal, int64_t now_us)
+{
+	enum journal_health health = journal_check(journal, now_us);
+	return health == JOURNAL_TO_BE_TRIED ? journal_try(journal)
+					     : health == JOURNAL_WELL;
+}
+
 /* --- processes --- */
 
 /* Runs in a child until it is killed; each step writes a byte to *ret_pipe. */
@@ -217,7 +226,7 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 	uint64_t id = 0;
 	samples(entries);
 	append(journal, &entries[0]);
-	assert_true(journal_is_writable(journal, now_us));
+	assert_true(is_writable(journal, now_us));
 	assert_string_equal(journal_message(journal), "");
 	size_t len = file_bytes(test, before);
 	/* From no room at all to one byte too few. */
@@ -226,18 +235,18 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 		bool kept = journal_append(journal, &entries[0], &id);
 		assert_int_equal(file_bytes(test, after), len);
 		now_us += SECOND_US;
-		bool writable = journal_is_writable(journal, now_us - 1);
-		bool later = journal_is_writable(journal, now_us);
+		bool writable = is_writable(journal, now_us - 1);
+		bool later = is_writable(journal, now_us);
 		limit_files(RLIM_INFINITY);
 		assert_false(kept);
 		assert_int_equal(id, 0);
 		assert_false(writable);
-		/* journal_is_writable() needs room for the head of a record. */
+		/* journal_try() needs room for the head of a record. */
 		assert_int_equal(later, room >= JOURNAL_HEAD_BYTES);
 		assert_int_equal(file_bytes(test, after), len);
 		assert_memory_equal(before, after, len);
 		now_us += SECOND_US;
-		assert_true(journal_is_writable(journal, now_us));
+		assert_true(is_writable(journal, now_us));
 	}
 	append(journal, &entries[3]);
 	assert_int_equal(check_samples(journal), 2 + 16);
@@ -289,7 +298,7 @@ try_small_disk(struct test *test)
 	uint64_t id;
 	if (!journal_folder_open(path, 0, &journal, &message))
 		return 1;
-	if (journal_is_writable(journal, 0) ||
+	if (is_writable(journal, 0) ||
 	    strstr(journal_message(journal), strerror(ENOSPC)) == NULL)
 		return 2;
 	if (!journal_append(journal, &small, &id) ||
@@ -298,9 +307,9 @@ try_small_disk(struct test *test)
 		return 3;
 	if (mount("tmpfs", path, "tmpfs", MS_REMOUNT, "mode=0700,size=8m") != 0)
 		return 77;
-	if (journal_is_writable(journal, SECOND_US - 1))
+	if (is_writable(journal, SECOND_US - 1))
 		return 4;
-	if (!journal_is_writable(journal, SECOND_US) ||
+	if (!is_writable(journal, SECOND_US) ||
 	    !journal_append(journal, &too_large, &id))
 		return 5;
 	return 0;
@@ -333,11 +342,11 @@ a_removed_file_is_not_written_to(void **state)
 	struct journal *journal = open_one(test);
 	char path[512];
 	uint64_t id;
-	assert_true(journal_is_writable(journal, 0));
+	assert_true(is_writable(journal, 0));
 	only_file(test, path);
 	assert_int_equal(unlink(path), 0);
-	assert_true(journal_is_writable(journal, SECOND_US - 1));
-	assert_false(journal_is_writable(journal, SECOND_US));
+	assert_true(is_writable(journal, SECOND_US - 1));
+	assert_false(is_writable(journal, SECOND_US));
 	assert_false(journal_append(journal, &entry, &id));
 	assert_non_null(strstr(journal_message(journal), "removed"));
 	journal_close(&journal);
