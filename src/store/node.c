@@ -30,7 +30,7 @@ set_fault(struct node *node, enum info_fault fault)
 	struct logline line =
 	    log_begin(now != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
 	if (now != FAULT_NONE)
-		log_str(&line, "fault", info_fault_message(now));
+		log_str(&line, "fault", info_fault_messages[now]);
 	log_end(&line);
 }
 

@@ -61,7 +61,7 @@ static const char *
 fault_of(const struct admin *admin)
 {
 	return store_is_up(admin->store)
-	    ? info_fault_message(store_health_fault(admin->health))
+	    ? info_fault_messages[store_health_fault(admin->health)]
 	    : NULL;
 }
 

@@ -133,7 +133,7 @@ note_silent(struct doctor *doctor, const char *pointer, const char *message)
 		    mem_text(message), shell_quote(conf->file));
 		findings_skip(doctor, FINDING_redis_unreachable,
 		    "the managed Redis is not running");
-	} else if (tls_session_lacks_certificate(message)) {
+	} else if (!strcmp(message, tls_session_lacks_certificate)) {
 		findings_add(
 		    doctor, FINDING_redis_certificate, pointer, NULL, NULL);
 		return;
@@ -327,7 +327,7 @@ look_at_rights(struct look_redis *look)
 static void
 judge_role(struct look_redis *look, struct span info)
 {
-	if (info_is_old(info))
+	if (info_fault(look->conf, info) == FAULT_VERSION)
 		add(look, FINDING_redis_old,
 		    mem_str(info_value(info, SPAN("redis_version"))), NULL);
 	struct span host = info_value(info, SPAN("master_host"));

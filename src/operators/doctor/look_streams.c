@@ -192,14 +192,15 @@ look_at_groups(struct look_streams *look, const struct dial_stream *stream)
 		return;
 	for (size_t i = 0; i < groups->elements && group == NULL; i++) {
 		const redisReply *name =
-		    dial_member(groups->element[i], "name");
+		    resp_member(groups->element[i], SPAN("name"));
 		if (name != NULL &&
 		    span_eq(resp_text(name), span_str(source->group)))
 			group = groups->element[i];
 	}
 	bool begun = group != NULL;
 	if (begun) {
-		const redisReply *id = dial_member(group, "last-delivered-id");
+		const redisReply *id =
+		    resp_member(group, SPAN("last-delivered-id"));
 		lag = dial_number(group, "lag");
 		if (id != NULL)
 			(void)!event_read_entry(resp_text(id), &last);

@@ -205,20 +205,10 @@ dial_is(const redisReply *reply, int type)
 	return reply != NULL && reply->type == type;
 }
 
-const redisReply *
-dial_member(const redisReply *list, const char *name)
-{
-	for (size_t i = 0;
-	     dial_is(list, REDIS_REPLY_ARRAY) && i + 1 < list->elements; i += 2)
-		if (span_eq(resp_text(list->element[i]), span_str(name)))
-			return list->element[i + 1];
-	return NULL;
-}
-
 int64_t
 dial_number(const redisReply *list, const char *name)
 {
-	const redisReply *reply = dial_member(list, name);
+	const redisReply *reply = resp_member(list, span_str(name));
 	bool is = dial_is(reply, REDIS_REPLY_INTEGER) && reply->integer >= 0;
 	return is ? reply->integer : -1;
 }
@@ -226,8 +216,8 @@ dial_number(const redisReply *list, const char *name)
 bool
 dial_read_stream(const redisReply *reply, struct dial_stream *ret_stream)
 {
-	const redisReply *first = dial_member(reply, "first-entry");
-	const redisReply *last = dial_member(reply, "last-generated-id");
+	const redisReply *first = resp_member(reply, SPAN("first-entry"));
+	const redisReply *last = resp_member(reply, SPAN("last-generated-id"));
 	struct dial_stream stream = {.length = dial_number(reply, "length"),
 	    .added = dial_number(reply, "entries-added")};
 	*ret_stream = (struct dial_stream){0};

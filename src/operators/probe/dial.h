@@ -58,10 +58,7 @@ const struct redisReply *dial_accept(const struct dialled *dial,
     const struct redisReply *reply, char **ret_message);
 /* Whether it is a reply of that type (REDIS_REPLY_ARRAY, …). */
 bool dial_is(const struct redisReply *reply, int type);
-/* The value behind a name, in a list of names and values; or NULL. */
-const struct redisReply *dial_member(
-    const struct redisReply *list, const char *name);
-/* The same, of a number from 0 on; -1: it is none. */
+/* The number, from 0 on, behind a name, as resp_member; -1: it is none. */
 int64_t dial_number(const struct redisReply *list, const char *name);
 struct dial_stream {
 	int64_t length;

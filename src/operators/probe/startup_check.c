@@ -54,7 +54,7 @@ examine_info(const struct conf *conf, struct dialled *redis, char **ret_message)
 			log_event(EV_store_volatile);
 		return STARTUP_CHECK_WELL;
 	}
-	*ret_message = mem_text(info_fault_message(fault));
+	*ret_message = mem_text(info_fault_messages[fault]);
 	return fault == FAULT_ROLE && conf_has_sentinels(conf)
 		   ? STARTUP_CHECK_UNREACHABLE
 		   : STARTUP_CHECK_REFUSED;

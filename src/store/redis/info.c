@@ -7,6 +7,13 @@
 
 enum { VERSION_LEAST = 7 };
 
+const char *const info_fault_messages[FAULT_COUNT_] = {
+    NULL,
+#define FAULT(name, words) words,
+#include "tbl/faults.h"
+#undef FAULT
+};
+
 struct span
 info_value(struct span info, struct span name)
 {
@@ -28,12 +35,6 @@ info_number(struct span info, struct span name)
 {
 	struct span value = info_value(info, name);
 	return value.len > 0 ? strtoull(value.ptr, NULL, 10) : 0;
-}
-
-bool
-info_is_old(struct span info)
-{
-	return info_number(info, SPAN("redis_version")) < VERSION_LEAST;
 }
 
 bool
@@ -70,7 +71,7 @@ info_replicas(struct span info)
 enum info_fault
 info_fault(const struct conf *conf, struct span info)
 {
-	if (info_is_old(info))
+	if (info_number(info, SPAN("redis_version")) < VERSION_LEAST)
 		return FAULT_VERSION;
 	/* In a cluster the topology says who the masters are. */
 	if (!info_is_master(info) && conf->store.redis.cluster.count > 0)
@@ -81,16 +82,4 @@ info_fault(const struct conf *conf, struct span info)
 	    INVARIANT(no_eviction))
 		return FAULT_EVICTION;
 	return FAULT_NONE;
-}
-
-const char *
-info_fault_message(enum info_fault fault)
-{
-	static const char *const words[] = {
-	    NULL,
-#define FAULT(name, words) words,
-#include "tbl/faults.h"
-#undef FAULT
-	};
-	return words[fault];
 }

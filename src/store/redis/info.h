@@ -20,16 +20,15 @@ enum info_fault {
 /* The reason why no promise can be kept with it; FAULT_NONE: it can. */
 enum info_fault info_fault(const struct conf *conf, struct span info);
 /*
- * The single checks, of the text alone: older than Redis 7; a master; able to
- * evict keys, which is a memory limit with a policy but noeviction.
+ * Single checks, of the text alone: a master; able to evict keys, which is a
+ * memory limit with a policy but noeviction.
  */
-bool info_is_old(struct span info);
 bool info_is_master(struct span info);
 bool info_may_evict(struct span info);
 /* The number of replicas that are online, that is, have caught up. */
 int info_replicas(struct span info);
-/* The message of a fault; NULL for FAULT_NONE. */
-const char *info_fault_message(enum info_fault fault);
+/* The message of each fault; NULL for FAULT_NONE. */
+extern const char *const info_fault_messages[FAULT_COUNT_];
 /* The number in a line "name:number"; 0 where there is none. */
 uint64_t info_number(struct span info, struct span name);
 /*

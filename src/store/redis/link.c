@@ -124,26 +124,6 @@ log_reason(const struct link *link, enum event event)
 
 /* --- going down --- */
 
-/* Redis drops what it has not read yet, because of the TCP reset. */
-static void
-close_connection(struct link *link)
-{
-	const struct linger linger = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-	watch_free(&link->watch);
-	close(link->fd);
-	tls_session_free(&link->tls);
-	reply_reader_free(&link->reader);
-	if (link->secret && link->out != NULL)
-		sodium_memzero(link->out, link->size);
-	free(link->out);
-	link->out = NULL;
-	link->size = link->len = link->sent = 0;
-	link->secret = false;
-	link->wanted = 0;
-	link->read_us = 0;
-}
-
 /* The connection is gone, or was never made. */
 static void
 go_down(struct link *link)
@@ -186,6 +166,7 @@ go_down(struct link *link)
 void
 link_reset(struct link *link, const char *message)
 {
+	const struct linger linger = {.l_onoff = 1, .l_linger = 0};
 	struct link_call *call;
 	/* An older reason to cut it is the true one. */
 	if (!link->doomed && message != link->message)
@@ -196,8 +177,23 @@ link_reset(struct link *link, const char *message)
 	}
 	resolve_cancel(&link->lookup);
 	bool connected = link->watch != NULL;
-	if (connected)
-		close_connection(link);
+	if (connected) {
+		/* Redis drops what it has not read yet: a TCP reset. */
+		setsockopt(
+		    link->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+		watch_free(&link->watch);
+		close(link->fd);
+		tls_session_free(&link->tls);
+		reply_reader_free(&link->reader);
+		if (link->secret && link->out != NULL)
+			sodium_memzero(link->out, link->size);
+		free(link->out);
+		link->out = NULL;
+		link->size = link->len = link->sent = 0;
+		link->secret = false;
+		link->wanted = 0;
+		link->read_us = 0;
+	}
 	/* A call that is sent while the others end, ends with them. */
 	while ((call = LIST_FIRST(&link->calls, struct link_call, of_link)) !=
 	    NULL) {
@@ -436,8 +432,11 @@ on_subscribed(struct link_call *call, const redisReply *reply)
 }
 
 static void
-come_up(struct link *link)
+on_handshake(struct link_call *call, const redisReply *reply)
 {
+	struct link *link = take_own_reply(call, reply);
+	if (link == NULL || --link->handshake > 0)
+		return;
 	link->state = LINK_UP;
 	link->tried_in_vain = false;
 	timer_clear(&link->timer);
@@ -455,14 +454,6 @@ come_up(struct link *link)
 							 : EV_store_up);
 	link->said_down = link->said_login = false;
 	link->events.changed(link->events.arg, true);
-}
-
-static void
-on_handshake(struct link_call *call, const redisReply *reply)
-{
-	struct link *link = take_own_reply(call, reply);
-	if (link != NULL && --link->handshake == 0)
-		come_up(link);
 }
 
 /*
@@ -530,40 +521,35 @@ on_pulse(struct link_call *call, const redisReply *reply)
 
 /* --- replies in --- */
 
-/* No call waits: a message, or an error (Redis has too many connections). */
-static void
-hear_unasked(struct link *link, const redisReply *reply)
-{
-	if (link->subscribed &&
-	    is_of_channels(link, reply, SPAN("pmessage"), 4) &&
-	    reply->element[2]->type == REDIS_REPLY_STRING &&
-	    reply->element[3]->type == REDIS_REPLY_STRING) {
-		link->said_odd = false;
-		link->events.heard(
-		    link->events.arg, resp_text(reply->element[3]));
-	} else if (link->subscribed) {
-		link_distrust(link, "a message of an unexpected form");
-	} else if (reply->type == REDIS_REPLY_ERROR) {
-		link_reset(link, reply->str);
-	} else {
-		link_distrust(link, "a reply that nobody asked for");
-	}
-}
-
-/* False: the connection has ended. */
+/*
+ * False: the connection has ended.  What comes while no call waits is a
+ * message, or an error (Redis has too many connections).
+ */
 static bool
 take_replies(struct link *link)
 {
 	const redisReply *reply;
-	while ((reply = reply_reader_next(link->reader)) != NULL) {
+	const char *fault;
+	while ((reply = reply_reader_next(link->reader, &fault)) != NULL) {
 		struct link_call *call =
 		    LIST_FIRST(&link->calls, struct link_call, of_link);
 		link->telling = true;
 		if (call != NULL) {
 			list_remove(&call->of_link);
 			call->done(call, reply);
+		} else if (link->subscribed &&
+		    is_of_channels(link, reply, SPAN("pmessage"), 4) &&
+		    reply->element[2]->type == REDIS_REPLY_STRING &&
+		    reply->element[3]->type == REDIS_REPLY_STRING) {
+			link->said_odd = false;
+			link->events.heard(
+			    link->events.arg, resp_text(reply->element[3]));
+		} else if (link->subscribed) {
+			link_distrust(link, "a message of an unexpected form");
+		} else if (reply->type == REDIS_REPLY_ERROR) {
+			link_reset(link, reply->str);
 		} else {
-			hear_unasked(link, reply);
+			link_distrust(link, "a reply that nobody asked for");
 		}
 		link->telling = false;
 		if (link->doomed) {
@@ -571,7 +557,6 @@ take_replies(struct link *link)
 			return false;
 		}
 	}
-	const char *fault = reply_reader_fault(link->reader);
 	if (fault == NULL)
 		return true;
 	link_distrust(link, fault);
@@ -584,9 +569,10 @@ static void
 read_in(struct link *link)
 {
 	char bytes[READ_BYTES];
+	bool more = false;
 	do {
 		ssize_t got = link->tls != NULL
-		    ? tls_session_get(link->tls, bytes, sizeof bytes)
+		    ? tls_session_get(link->tls, bytes, sizeof bytes, &more)
 		    : recv(link->fd, bytes, sizeof bytes, 0);
 		if (got == 0)
 			link_reset(link, "Server closed the connection");
@@ -598,7 +584,7 @@ read_in(struct link *link)
 		reply_reader_feed(link->reader, span_of(bytes, (size_t)got));
 		if (!take_replies(link))
 			return;
-	} while (link->tls != NULL && tls_session_has_more(link->tls));
+	} while (more);
 }
 
 /* --- connecting --- */
@@ -826,38 +812,14 @@ link_left_ms(struct link *link, struct link_call *call)
 	return left_since(link, call->moved_us);
 }
 
-static void
-cut_if_silent(struct link *link)
-{
-	const char *what = "no answer";
-	int64_t left_ms = 0;
-	if (link->state == LINK_UP) {
-		left_ms = link_left_ms(link, link->pulse);
-	} else {
-		/* The handshake may just be being answered. */
-		if (link->read_us > 0)
-			left_ms = left_since(link, link->read_us);
-		what = link->state == LINK_FINDING
-		    ? "its location was not learned"
-		    : link->state == LINK_SECURING ? "no TLS handshake"
-						   : "no connection";
-	}
-	if (left_ms > 0) {
-		timer_set(&link->timer, left_ms);
-		return;
-	}
-	char message[MESSAGE_BYTES];
-	snprintf(message, sizeof message, "%s within %s", what,
-	    link->redis == &link->conf->store.redis ? "store.timeout"
-						    : "the broker's timeout");
-	link_reset(link, message);
-}
-
 /* The pulse notices a Redis that fell silent even when no request needs it. */
 static void
 on_timer(void *arg)
 {
 	struct link *link = arg;
+	char message[MESSAGE_BYTES];
+	const char *what = "no answer";
+	int64_t left_ms = 0;
 	if (link->state == LINK_DOWN) {
 		timer_set(&link->timer, link->redis->timeout_ms);
 		bool led = link->follower.master != NULL;
@@ -866,15 +828,34 @@ on_timer(void *arg)
 			follow_master(link);
 		else
 			connect_to_host(link);
-	} else if (link->state == LINK_UP && link->pulse == NULL) {
+		return;
+	}
+	if (link->state == LINK_UP && link->pulse == NULL) {
 		const char *words[] = {link->sentinel ? "PING" : "TIME", NULL};
 		timer_set(&link->timer, link->redis->timeout_ms);
 		link->pulse = send_own(link, words, true,
 		    link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY,
 		    on_pulse);
-	} else {
-		cut_if_silent(link);
+		return;
 	}
+	/* The handshake may just be being answered. */
+	if (link->state == LINK_UP)
+		left_ms = link_left_ms(link, link->pulse);
+	else if (link->read_us > 0)
+		left_ms = left_since(link, link->read_us);
+	if (left_ms > 0) {
+		timer_set(&link->timer, left_ms);
+		return;
+	}
+	if (link->state != LINK_UP)
+		what = link->state == LINK_FINDING
+		    ? "its location was not learned"
+		    : link->state == LINK_SECURING ? "no TLS handshake"
+						   : "no connection";
+	snprintf(message, sizeof message, "%s within %s", what,
+	    link->redis == &link->conf->store.redis ? "store.timeout"
+						    : "the broker's timeout");
+	link_reset(link, message);
 }
 
 /* --- for its owner --- */

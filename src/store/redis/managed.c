@@ -138,26 +138,14 @@ has_no_link(int folder, const char *path, char **ret_message)
 	return why == NULL;
 }
 
-/* False: errno says why not. */
-static bool
-write_conf(int folder)
-{
-	const char *why;
-	int fd = own_file_open(
-	    folder, CONF_FILE ".new", O_WRONLY | O_TRUNC, &why);
-	if (fd < 0)
-		return false;
-	size_t len = sizeof conf_text - 1;
-	bool ok = write(fd, conf_text, len) == (ssize_t)len;
-	close(fd);
-	return ok &&
-	    renameat(folder, CONF_FILE ".new", folder, CONF_FILE) == 0;
-}
-
-/* The folder of its files, in which nobody else makes any from here on. */
+/*
+ * The folder of its files, in which nobody else makes any from here on, with
+ * the configuration in it.
+ */
 static bool
 prepare_folder(const struct managed *managed, int state_dir, char **ret_message)
 {
+	const ssize_t len = sizeof conf_text - 1;
 	const char *why;
 	int folder = own_file_folder(state_dir, "redis", &why);
 	if (folder < 0) {
@@ -167,13 +155,20 @@ prepare_folder(const struct managed *managed, int state_dir, char **ret_message)
 	}
 	bool ok = fchmod(folder, 0700) == 0;
 	bool clean = ok && has_no_link(folder, managed->folder, ret_message);
-	if (!ok || (clean && !write_conf(folder))) {
+	if (clean) {
+		int fd = own_file_open(
+		    folder, CONF_FILE ".new", O_WRONLY | O_TRUNC, &why);
+		ok = fd >= 0 && write(fd, conf_text, (size_t)len) == len;
+		if (fd >= 0)
+			close(fd);
+		ok = ok && renameat(folder, CONF_FILE ".new", folder,
+			       CONF_FILE) == 0;
+	}
+	if (!ok)
 		*ret_message = mem_printf("%s cannot be written to: %s",
 		    managed->folder, strerror(errno));
-		clean = false;
-	}
 	close(folder);
-	return clean;
+	return clean && ok;
 }
 
 static bool
@@ -272,21 +267,6 @@ end_process(pid_t pid, const char *folder, bool is_child)
 /* --- starting --- */
 
 /*
- * Redis writes the same file, but later; ours is there from the first moment.
- */
-static bool
-write_pid(pid_t pid)
-{
-	char digits[16];
-	size_t at = sizeof digits;
-	for (digits[--at] = '\n'; pid > 0; pid /= 10)
-		digits[--at] = (char)('0' + pid % 10);
-	int fd = open(PID_FILE, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	ssize_t len = (ssize_t)(sizeof digits - at);
-	return fd >= 0 && write(fd, digits + at, (size_t)len) == len;
-}
-
-/*
  * Runs in the child of a process that may have threads: nothing but
  * async-signal-safe calls until Redis takes over.
  */
@@ -295,6 +275,8 @@ become_redis(const char *folder, int log_fd, pid_t parent)
 {
 	char *argv[] = {(char[]){"redis-server"}, (char[]){CONF_FILE}, NULL};
 	char *envp[] = {(char[]){"LC_ALL=C"}, NULL};
+	char digits[16];
+	size_t at = sizeof digits;
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	sigset_t none;
@@ -308,8 +290,16 @@ become_redis(const char *folder, int log_fd, pid_t parent)
 	if (getppid() != parent)
 		_exit(1); /* the gateway died before prctl took effect */
 	int null_fd = open("/dev/null", O_RDONLY);
-	if (chdir(folder) != 0 || !write_pid(getpid()) || null_fd < 0 ||
-	    dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
+	if (chdir(folder) != 0)
+		_exit(1);
+	/* Redis writes the same file, but later; ours is there at once. */
+	digits[--at] = '\n';
+	for (pid_t pid = getpid(); pid > 0; pid /= 10)
+		digits[--at] = (char)('0' + pid % 10);
+	ssize_t len = (ssize_t)(sizeof digits - at);
+	int pid_fd = open(PID_FILE, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (pid_fd < 0 || write(pid_fd, digits + at, (size_t)len) != len ||
+	    null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0)
 		_exit(1);
 	if (close_range(FIRST_FD, ~0U, 0) != 0)

@@ -128,20 +128,18 @@ on_nil(const redisReadTask *task)
 }
 
 #if HIREDIS_MAJOR >= 1
+/* Types that are those of no string and no number. */
 static void *
 on_double(const redisReadTask *task, double number, char *text, size_t len)
 {
 	(void)number;
-	(void)text;
-	(void)len;
-	return reject_reply(task, wrong_type);
+	return on_string(task, text, len);
 }
 
 static void *
 on_bool(const redisReadTask *task, int value)
 {
-	(void)value;
-	return reject_reply(task, wrong_type);
+	return on_integer(task, value);
 }
 #endif
 
@@ -216,35 +214,28 @@ fault_of_rest(const redisReader *parser)
 }
 
 const redisReply *
-reply_reader_next(struct reply_reader *reader)
+reply_reader_next(struct reply_reader *reader, const char **ret_fault)
 {
 	redisReader *parser = reader->parser;
 	void *reply = NULL;
 	arena_free(&reader->given);
-	if (reader->fault != NULL)
-		return NULL;
-	if (reader->arena == NULL)
-		reader->arena = arena_new();
-	if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
-		if (reader->fault == NULL)
-			reader->fault = parser->errstr;
-		return NULL;
+	if (reader->fault == NULL) {
+		if (reader->arena == NULL)
+			reader->arena = arena_new();
+		if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
+			if (reader->fault == NULL)
+				reader->fault = parser->errstr;
+		} else if (reply != NULL) {
+			reader->bytes = parser->len - parser->pos;
+			reader->elements = 0;
+			reader->given = reader->arena;
+			reader->arena = NULL;
+		} else {
+			reader->fault = reader->bytes > REPLY_MAX_BYTES
+			    ? too_large
+			    : fault_of_rest(parser);
+		}
 	}
-	if (reply != NULL) {
-		reader->bytes = parser->len - parser->pos;
-		reader->elements = 0;
-		reader->given = reader->arena;
-		reader->arena = NULL;
-		return reply;
-	}
-	reader->fault = reader->bytes > REPLY_MAX_BYTES
-	    ? too_large
-	    : fault_of_rest(parser);
-	return NULL;
-}
-
-const char *
-reply_reader_fault(const struct reply_reader *reader)
-{
-	return reader->fault;
+	*ret_fault = reader->fault;
+	return reply;
 }

@@ -21,8 +21,8 @@ void reply_reader_free(struct reply_reader **reader);
 void reply_reader_feed(struct reply_reader *reader, struct span bytes);
 /*
  * The next whole reply, which lives until this is called again, or the reader
- * is freed; NULL: it has not come yet, or there was a fault.
+ * is freed; NULL: it has not come yet, or there was a fault.  *ret_fault, which
+ * lives as long as the reader; NULL: there was none.
  */
-const struct redisReply *reply_reader_next(struct reply_reader *reader);
-/* The fault; NULL: there was none.  It lives as long as the reader. */
-const char *reply_reader_fault(const struct reply_reader *reader);
+const struct redisReply *reply_reader_next(
+    struct reply_reader *reader, const char **ret_fault);

@@ -61,9 +61,11 @@ put_bytes(struct resp *resp, struct span bytes)
 	resp->len += bytes.len;
 }
 
+/* Makes room for so many bytes behind it, too. */
 static void
-put_count(struct resp *resp, char kind, size_t count)
+put_count(struct resp *resp, char kind, size_t count, size_t more)
 {
+	reserve_room(resp, COUNT_BYTES + more);
 	resp->bytes[resp->len++] = kind;
 	resp->len += digits_put(resp->bytes + resp->len, (int64_t)count);
 	put_bytes(resp, SPAN("\r\n"));
@@ -79,15 +81,13 @@ resp_bytes(struct resp *resp, struct span bytes)
 void
 resp_begin(struct resp *resp, size_t count)
 {
-	reserve_room(resp, COUNT_BYTES);
-	put_count(resp, '*', count);
+	put_count(resp, '*', count, 0);
 }
 
 void
 resp_arg(struct resp *resp, struct span arg)
 {
-	reserve_room(resp, COUNT_BYTES + arg.len + 2);
-	put_count(resp, '$', arg.len);
+	put_count(resp, '$', arg.len, arg.len + 2);
 	put_bytes(resp, arg);
 	put_bytes(resp, SPAN("\r\n"));
 }
@@ -98,8 +98,7 @@ resp_joined(struct resp *resp, const struct span *parts, size_t count)
 	size_t len = 0;
 	for (size_t i = 0; i < count; i++)
 		len += parts[i].len;
-	reserve_room(resp, COUNT_BYTES + len + 2);
-	put_count(resp, '$', len);
+	put_count(resp, '$', len, len + 2);
 	size_t at = resp->len;
 	for (size_t i = 0; i < count; i++)
 		put_bytes(resp, parts[i]);
@@ -135,6 +134,17 @@ resp_read_time(const redisReply *reply, int64_t *ret_ms)
 		return false;
 	*ret_ms = s * 1000 + us / 1000;
 	return true;
+}
+
+const redisReply *
+resp_member(const redisReply *reply, struct span name)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
+		return NULL;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (span_eq(resp_text(reply->element[i]), name))
+			return reply->element[i + 1];
+	return NULL;
 }
 
 struct span

@@ -36,5 +36,11 @@ void resp_trim(void);
 struct redisReply;
 /* Reads a reply of TIME, in milliseconds since 1970; false: it is none. */
 bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
+/*
+ * The value behind a name, in an array of names and values by turns, as RESP2
+ * sends a map; NULL: there is none, or the reply is no array, or NULL.
+ */
+const struct redisReply *resp_member(
+    const struct redisReply *reply, struct span name);
 /* The text of a string reply, pointing into it; empty for any other reply. */
 struct span resp_text(const struct redisReply *reply);

@@ -42,29 +42,9 @@ struct sentinel_monitor {
 /* --- what all of them say --- */
 
 static void
-believe(struct sentinel_monitor *all, const struct sentinel_named *named)
-{
-	bool known = all->known.host[0] != '\0';
-	if (!sentinel_protocol_named_is_same(&all->known, named)) {
-		struct logline line = log_begin(
-		    known ? EV_master_moved : EV_master_found);
-		if (known) {
-			log_str(&line, "from", all->known.host);
-			log_int(&line, "from_port", all->known.port);
-		}
-		log_str(&line, "to", named->host);
-		log_int(&line, "to_port", named->port);
-		log_int(&line, "epoch", named->epoch);
-		log_end(&line);
-		master_set(all->master, named->host, named->port);
-		master_tell(all->master);
-	}
-	all->known = *named;
-}
-
-static void
 choose(struct sentinel_monitor *all)
 {
+	bool known = all->known.host[0] != '\0';
 	size_t named = 0, tried = 0;
 	for (size_t i = 0; i < all->count; i++) {
 		named += all->said[i].host[0] != '\0';
@@ -74,13 +54,27 @@ choose(struct sentinel_monitor *all)
 	 * The first belief waits for a majority, or for all to have been tried:
 	 * the first to answer may be the one that was cut off.
 	 */
-	if (all->known.host[0] == '\0' && named <= all->count / 2 &&
-	    tried < all->count)
+	if (!known && named <= all->count / 2 && tried < all->count)
 		return;
 	const struct sentinel_named *best =
 	    sentinel_protocol_choose(all->said, all->count, &all->known);
+	if (best != NULL &&
+	    !sentinel_protocol_named_is_same(&all->known, best)) {
+		struct logline line = log_begin(
+		    known ? EV_master_moved : EV_master_found);
+		if (known) {
+			log_str(&line, "from", all->known.host);
+			log_int(&line, "from_port", all->known.port);
+		}
+		log_str(&line, "to", best->host);
+		log_int(&line, "to_port", best->port);
+		log_int(&line, "epoch", best->epoch);
+		log_end(&line);
+		master_set(all->master, best->host, best->port);
+		master_tell(all->master);
+	}
 	if (best != NULL)
-		believe(all, best);
+		all->known = *best;
 	if (named > 0) {
 		all->said_unknown = false;
 	} else if (tried == all->count && !all->said_unknown) {
@@ -210,31 +204,6 @@ on_heard(void *arg, struct span message)
 	ask_sentinel(arg);
 }
 
-static void
-open_links(
-    struct sentinel *sentinel, struct loop *loop, const char *text)
-{
-	const struct link_events asker = {.changed = on_asker_changed,
-	    .failed = on_asker_failed,
-	    .arg = sentinel};
-	const struct link_events listener = {.changed = on_listener_changed,
-	    .heard = on_heard,
-	    .channels = "+switch-master",
-	    .arg = sentinel};
-	char *host;
-	struct link_to to = {.sentinel = true};
-	address_split(text, &host, &to.port);
-	to.host = host;
-	sentinel->text = text;
-	sentinel->ask_epoch.done = on_epoch;
-	sentinel->ask_address.done = on_address;
-	sentinel->asker = link_new(
-	    loop, sentinel->all->conf, sentinel->all->redis, &to, &asker);
-	sentinel->listener = link_new(loop, sentinel->all->conf,
-	    sentinel->all->redis, &to, &listener);
-	free(host);
-}
-
 /* --- life --- */
 
 struct sentinel_monitor *
@@ -252,9 +221,28 @@ sentinel_monitor_new(struct loop *loop, const struct conf *conf,
 	timer_init(&all->timer, loop, on_timer, all);
 	timer_set(&all->timer, ASK_MS);
 	for (size_t i = 0; i < count; i++) {
-		all->list[i].all = all;
-		all->list[i].said = &all->said[i];
-		open_links(&all->list[i], loop, redis->sentinels.list[i]);
+		struct sentinel *sentinel = &all->list[i];
+		const struct link_events asker = {.changed = on_asker_changed,
+		    .failed = on_asker_failed,
+		    .arg = sentinel};
+		const struct link_events listener = {
+		    .changed = on_listener_changed,
+		    .heard = on_heard,
+		    .channels = "+switch-master",
+		    .arg = sentinel};
+		char *host;
+		struct link_to to = {.sentinel = true};
+		sentinel->all = all;
+		sentinel->text = redis->sentinels.list[i];
+		sentinel->said = &all->said[i];
+		sentinel->ask_epoch.done = on_epoch;
+		sentinel->ask_address.done = on_address;
+		address_split(sentinel->text, &host, &to.port);
+		to.host = host;
+		sentinel->asker = link_new(loop, conf, redis, &to, &asker);
+		sentinel->listener =
+		    link_new(loop, conf, redis, &to, &listener);
+		free(host);
 	}
 	return all;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 #include "base/digits.h"
 #include "base/test_build.h"
@@ -21,17 +20,12 @@ sentinel_protocol_ask(
 
 /* --- answers --- */
 
-/* Names of fields and their values, by turns. */
 bool
 sentinel_protocol_read_epoch(const redisReply *reply, int64_t *ret_epoch)
 {
-	if (reply->type != REDIS_REPLY_ARRAY)
-		return false;
-	for (size_t i = 0; i + 1 < reply->elements; i += 2)
-		if (span_eq(resp_text(reply->element[i]), SPAN("config-epoch")))
-			return digits_read(resp_text(reply->element[i + 1]),
-			    INT64_MAX, ret_epoch);
-	return false;
+	const redisReply *epoch = resp_member(reply, SPAN("config-epoch"));
+	return epoch != NULL &&
+	    digits_read(resp_text(epoch), INT64_MAX, ret_epoch);
 }
 
 bool
@@ -59,35 +53,30 @@ sentinel_protocol_named_is_same(
 	return one->port == other->port && !strcmp(one->host, other->host);
 }
 
-static size_t
-voices_for(const struct sentinel_named *said, size_t count,
-    const struct sentinel_named *candidate)
-{
-	size_t voices = 0;
-	for (size_t i = 0; i < count; i++)
-		voices += sentinel_protocol_named_is_same(&said[i], candidate);
-	return voices;
-}
-
 const struct sentinel_named *
 sentinel_protocol_choose(const struct sentinel_named *said, size_t count,
     const struct sentinel_named *before)
 {
 	const struct sentinel_named *best = NULL;
+	size_t best_voices = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (said[i].host[0] == '\0')
 			continue;
+		size_t voices = 0;
+		for (size_t k = 0; k < count; k++)
+			voices += sentinel_protocol_named_is_same(
+			    &said[k], &said[i]);
 		if (best == NULL || said[i].epoch > best->epoch ||
-		    (said[i].epoch == best->epoch &&
-			voices_for(said, count, &said[i]) >
-			    voices_for(said, count, best)))
+		    (said[i].epoch == best->epoch && voices > best_voices)) {
 			best = &said[i];
+			best_voices = voices;
+		}
 	}
 	if (best == NULL || before->host[0] == '\0' ||
 	    best->epoch > before->epoch || !INVARIANT(newest_master))
 		return best;
 	return !sentinel_protocol_named_is_same(best, before) &&
-		voices_for(said, count, best) > count / 2
+		best_voices > count / 2
 	    ? best
 	    : NULL;
 }

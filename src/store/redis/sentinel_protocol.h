@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/must.h"
-#include "base/span.h"
 #include "store/redis/resp.h"
 
 /*

@@ -67,42 +67,13 @@ add_server(struct slots *slots, const redisReply *name,
 	return (uint16_t)slots->count;
 }
 
-/* Notes a range of slots as that owner's; false: it cannot be right. */
-static bool
-own_range(struct slots *slots, const redisReply *from, const redisReply *to,
-    uint16_t owner)
-{
-	if (from->type != REDIS_REPLY_INTEGER ||
-	    to->type != REDIS_REPLY_INTEGER || from->integer < 0 ||
-	    to->integer >= SLOTS || owner == 0)
-		return false;
-	for (long long slot = from->integer; slot <= to->integer; slot++) {
-		if (slots->owner[slot] != 0)
-			return false; /* it is named twice */
-		slots->owner[slot] = owner;
-	}
-	return true;
-}
-
-/* A value of a map, which RESP2 sends as names and values by turns. */
-static const redisReply *
-member(const redisReply *map, struct span name)
-{
-	for (size_t i = 0; i + 1 < map->elements; i += 2)
-		if (span_eq(resp_text(map->element[i]), name))
-			return map->element[i + 1];
-	return NULL;
-}
-
 /* One shard's ranges of slots, and its servers. */
 static bool
 read_shard(struct slots *slots, const redisReply *shard,
     const struct redis_address *asked, bool tls)
 {
-	if (shard->type != REDIS_REPLY_ARRAY)
-		return false;
-	const redisReply *ranges = member(shard, SPAN("slots"));
-	const redisReply *nodes = member(shard, SPAN("nodes"));
+	const redisReply *ranges = resp_member(shard, SPAN("slots"));
+	const redisReply *nodes = resp_member(shard, SPAN("nodes"));
 	uint16_t master = 0;
 	if (ranges == NULL || nodes == NULL ||
 	    ranges->type != REDIS_REPLY_ARRAY ||
@@ -112,22 +83,31 @@ read_shard(struct slots *slots, const redisReply *shard,
 		const redisReply *node = nodes->element[i];
 		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2)
 			return false;
-		const redisReply *role = member(node, SPAN("role"));
-		const redisReply *port = member(
+		const redisReply *role = resp_member(node, SPAN("role"));
+		const redisReply *port = resp_member(
 		    node, tls ? SPAN("tls-port") : SPAN("port"));
 		if (port == NULL || port->type != REDIS_REPLY_INTEGER ||
 		    port->integer <= 0 || port->integer > UINT16_MAX)
 			continue; /* it has none of that kind */
 		uint16_t owner = add_server(slots,
-		    member(node, SPAN("endpoint")), member(node, SPAN("ip")),
-		    port->integer, asked);
+		    resp_member(node, SPAN("endpoint")),
+		    resp_member(node, SPAN("ip")), port->integer, asked);
 		if (role != NULL && span_eq(resp_text(role), SPAN("master")))
 			master = owner;
 	}
-	for (size_t i = 0; i < ranges->elements; i += 2)
-		if (!own_range(slots, ranges->element[i],
-			ranges->element[i + 1], master))
+	for (size_t i = 0; i < ranges->elements; i += 2) {
+		const redisReply *from = ranges->element[i];
+		const redisReply *to = ranges->element[i + 1];
+		if (from->type != REDIS_REPLY_INTEGER ||
+		    to->type != REDIS_REPLY_INTEGER || from->integer < 0 ||
+		    to->integer >= SLOTS || master == 0)
 			return false;
+		for (long long at = from->integer; at <= to->integer; at++) {
+			if (slots->owner[at] != 0)
+				return false; /* it is named twice */
+			slots->owner[at] = master;
+		}
+	}
 	return true;
 }
 

@@ -29,7 +29,7 @@ static const char priorities[] =
     "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
     "-MAC-ALL:+AEAD";
 
-static const char certificate_lacks[] =
+const char tls_session_lacks_certificate[] =
     "TLS: the server wants a client certificate, and was given none: "
     "certificate and key in tls";
 
@@ -75,24 +75,6 @@ tls_session_free(struct tls_session **session)
 
 /* --- what went wrong --- */
 
-/* GnuTLS has the reason why a certificate was not believed in words. */
-static void
-note_unverified(struct tls_session *session)
-{
-	gnutls_datum_t words = {NULL, 0};
-	unsigned status = gnutls_session_get_verify_cert_status(
-	    session->gnutls);
-	if (status == 0 ||
-	    gnutls_certificate_verification_status_print(
-		status, GNUTLS_CRT_X509, &words, 0) < 0)
-		return;
-	while (words.size > 0 && strchr(" .", words.data[words.size - 1]))
-		words.size--;
-	snprintf(session->message, sizeof session->message, "%s: %.*s",
-	    session->name, (int)words.size, (const char *)words.data);
-	gnutls_free(words.data);
-}
-
 /*
  * The first is the cause: GnuTLS says nothing new of a session that is over.  A
  * server that was given no certificate ends it with TLS 1.2 in the handshake,
@@ -102,6 +84,7 @@ static void
 note_error(struct tls_session *session, int error)
 {
 	gnutls_session_t gnutls = session->gnutls;
+	gnutls_datum_t words = {NULL, 0};
 	if (session->message[0] != '\0')
 		return;
 	if (error == GNUTLS_E_FATAL_ALERT_RECEIVED) {
@@ -113,7 +96,7 @@ note_error(struct tls_session *session, int error)
 			gnutls_certificate_get_ours(gnutls) == NULL);
 		if (asked)
 			snprintf(session->message, sizeof session->message,
-			    "%s", certificate_lacks);
+			    "%s", tls_session_lacks_certificate);
 		else
 			snprintf(session->message, sizeof session->message,
 			    "TLS: the server said: %s",
@@ -122,8 +105,19 @@ note_error(struct tls_session *session, int error)
 	}
 	snprintf(session->message, sizeof session->message, "TLS: %s",
 	    gnutls_strerror(error));
-	if (error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
-		note_unverified(session);
+	/* Of a certificate that it does not believe it says why, in words. */
+	unsigned status = error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR
+	    ? gnutls_session_get_verify_cert_status(gnutls)
+	    : 0;
+	if (status == 0 ||
+	    gnutls_certificate_verification_status_print(
+		status, GNUTLS_CRT_X509, &words, 0) < 0)
+		return;
+	while (words.size > 0 && strchr(" .", words.data[words.size - 1]))
+		words.size--;
+	snprintf(session->message, sizeof session->message, "%s: %.*s",
+	    session->name, (int)words.size, (const char *)words.data);
+	gnutls_free(words.data);
 }
 
 /* True for those of GnuTLS' errors behind which it goes on. */
@@ -152,12 +146,6 @@ const char *
 tls_session_message(const struct tls_session *session)
 {
 	return session->message;
-}
-
-bool
-tls_session_lacks_certificate(const char *message)
-{
-	return strcmp(message, certificate_lacks) == 0;
 }
 
 /* --- the handshake and bytes --- */
@@ -202,7 +190,8 @@ tls_session_put(struct tls_session *session, struct span bytes)
 }
 
 ssize_t
-tls_session_get(struct tls_session *session, char *bytes, size_t size)
+tls_session_get(
+    struct tls_session *session, char *bytes, size_t size, bool *ret_more)
 {
 	unsigned char number[8];
 	/* gnutls_record_recv is the front's (front/client_io.c). */
@@ -211,11 +200,8 @@ tls_session_get(struct tls_session *session, char *bytes, size_t size)
 	/* Many servers close without a word (RFC 8446, 6.1). */
 	if (got == GNUTLS_E_PREMATURE_TERMINATION)
 		return 0;
-	return got < 0 ? fail(session, (int)got) : got;
-}
-
-bool
-tls_session_has_more(const struct tls_session *session)
-{
-	return gnutls_record_check_pending(session->gnutls) > 0;
+	if (got < 0)
+		return fail(session, (int)got);
+	*ret_more = gnutls_record_check_pending(session->gnutls) > 0;
+	return got;
 }

@@ -37,14 +37,13 @@ enum tls_session_step tls_session_shake(struct tls_session *session);
 /*
  * As send() and recv(): -1 with EAGAIN where the socket would block; the bytes
  * that were not taken are then given again.  With another errno it is over, and
- * tls_session_message says why.
+ * tls_session_message says why.  *ret_more: there is more to get without
+ * anything on the socket.
  */
 ssize_t tls_session_put(struct tls_session *session, struct span bytes);
 ssize_t tls_session_get(
-    struct tls_session *session, char *bytes, size_t size);
-/* True where there is more to get without anything on the socket. */
-bool tls_session_has_more(const struct tls_session *session);
+    struct tls_session *session, char *bytes, size_t size, bool *ret_more);
 /* It lives as long as the session. */
 const char *tls_session_message(const struct tls_session *session);
-/* True where that message says that the server wants our certificate. */
-bool tls_session_lacks_certificate(const char *message);
+/* That message where the server wants our certificate. */
+extern const char tls_session_lacks_certificate[];
