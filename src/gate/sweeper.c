@@ -511,7 +511,7 @@ sweeper_end(struct worker_part *part)
 	struct probe *p;
 	s->draining = true;
 	stop_searching(s);
-	subscriber_unhear(&s->hearing);
+	list_remove(&s->hearing.in_store);
 	LIST_EACH(p, &s->probes, item) {
 		if (p->asker != NULL)
 			op_done(&p->asker->op, E_CANCELLED);

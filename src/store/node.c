@@ -34,26 +34,6 @@ set_fault(struct node *node, enum info_fault fault)
 	log_end(&line);
 }
 
-/* Takes in what a node says of itself; false: it is not to be used. */
-static bool
-take_info(struct node *node, struct span info)
-{
-	struct store *store = node->store;
-	struct health *health = &node->health;
-	enum info_fault fault = info_fault(store->conf, info);
-	if (fault == FAULT_ROLE && conf_has_sentinels(store->conf)) {
-		node_not_master(node);
-		return false;
-	}
-	set_fault(node, fault);
-	/* Only a cluster's nodes are told apart by their places. */
-	store_health_note_server(store->health,
-	    store->topology != NULL ? &node->place : NULL, info);
-	health->memory_max_bytes = info_number(info, SPAN("maxmemory"));
-	health->memory_bytes = info_number(info, SPAN("used_memory"));
-	return true;
-}
-
 static void
 on_info(struct link_call *call, const redisReply *reply)
 {
@@ -65,8 +45,18 @@ on_info(struct link_call *call, const redisReply *reply)
 	    !channel_check_type(&node->small, reply, REDIS_REPLY_STRING))
 		return;
 	if (reply->type == REDIS_REPLY_STRING) {
-		if (!take_info(node, span_of(reply->str, reply->len)))
+		struct span info = span_of(reply->str, reply->len);
+		enum info_fault fault = info_fault(store->conf, info);
+		if (fault == FAULT_ROLE && conf_has_sentinels(store->conf)) {
+			node_not_master(node);
 			return;
+		}
+		set_fault(node, fault);
+		/* Only a cluster's nodes are told apart by their places. */
+		store_health_note_server(store->health,
+		    store->topology != NULL ? &node->place : NULL, info);
+		h->memory_max_bytes = info_number(info, SPAN("maxmemory"));
+		h->memory_bytes = info_number(info, SPAN("used_memory"));
 	} else if (redis_error_of_reply(reply) == REDIS_ERROR_NOPERM) {
 		/* Logged once, and not asked again on this link. */
 		h->forbidden = true;
@@ -124,14 +114,6 @@ node_not_master(struct node *node)
 }
 
 /* --- channels --- */
-
-static void
-begin_channel(struct store *store, struct channel *channel)
-{
-	channel->store = store;
-	list_init(&channel->queue);
-	list_init(&channel->replicas.delayed);
-}
 
 static void
 open_channel(struct node *node, struct channel *channel,
@@ -241,43 +223,36 @@ on_small_tells(void *arg, const char *message)
 
 /* --- life --- */
 
-/*
- * A cluster's new master: whether its clock is ahead of the one before is seen
- * with its first answer.
- */
-static void
-learn_clock(struct node *node)
-{
-	const struct node *other;
-	LIST_EACH (other, &node->store->nodes, in_store) {
-		const struct redis_clock *clock =
-		    other != node ? link_clock(other->small.link) : NULL;
-		if (clock == NULL || !clock->known)
-			continue;
-		*link_clock(node->small.link) = *clock;
-		return;
-	}
-}
-
 struct node *
 node_new(struct store *store, const struct link_to *to,
     const struct node_events *events)
 {
-	struct node *node = mem_zero(sizeof *node);
+	struct node *node = mem_zero(sizeof *node), *other;
 	list_add_last(&store->nodes, &node->in_store);
 	node->store = store;
 	node->number = ++store->n_nodes;
 	node->events = events;
 	node->socket = mem_text(to->socket);
 	node->place = (struct redis_address){mem_text(to->host), to->port};
-	begin_channel(store, &node->small);
-	begin_channel(store, &node->large);
+	struct channel *const channels[] = {&node->small, &node->large};
+	for (size_t i = 0; i < 2; i++) {
+		channels[i]->store = store;
+		list_init(&channels[i]->queue);
+		list_init(&channels[i]->replicas.delayed);
+	}
 	const struct link_events of_link = {.changed = on_small_changed,
 	    .failed = on_small_failed,
 	    .arg = node,
 	    .tells = on_small_tells};
 	open_channel(node, &node->small, to, &of_link);
-	learn_clock(node);
+	/*
+	 * A cluster's new master: whether its clock is ahead of the one before
+	 * is seen with its first answer.
+	 */
+	struct redis_clock *clock = link_clock(node->small.link);
+	LIST_EACH(other, &store->nodes, in_store)
+		if (!clock->known && link_clock(other->small.link)->known)
+			*clock = *link_clock(other->small.link);
 	timer_init(
 	    &node->health.timer, store->loop, on_health_timer, node);
 	events->made(node);
@@ -291,7 +266,8 @@ node_free(struct node **node)
 	*node = NULL;
 	list_remove(&n->in_store);
 	n->leaving = true;
-	n->events->leaving(n);
+	timer_clear(&n->subscriber.timer);
+	link_free(&n->subscriber.link);
 	timer_clear(&n->health.timer);
 	(void)store_health_count_fault(
 	    n->store->health, n->health.fault, FAULT_NONE);

@@ -55,7 +55,7 @@ struct node {
 	struct channel large; /* made when first needed; ends with the small */
 	bool leaving; /* node_free is at work */
 
-	/* Each belongs to the file of its name: */
+	/* Each belongs to the file of its name, until the node is freed: */
 	struct health health;
 	struct subscriber subscriber;
 
@@ -74,8 +74,6 @@ struct node_events {
 	void (*link_failed)(struct node *node);
 	/* INFO was answered, or forbidden: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
-	/* It is being freed; its channels are still there. */
-	void (*leaving)(struct node *node);
 	/* Calls that wait in that queue of a channel can be sent now, … */
 	void (*start)(struct list *queue);
 	/* … or will never be: its link is gone, or could not be made. */

@@ -93,21 +93,6 @@ replicas_delay(struct channel *channel, enum script script,
 
 /* --- what WAIT says --- */
 
-static void
-log_few(struct store *store, int64_t count)
-{
-	int64_t now_ms = clock_us() / 1000;
-	if (store->few_ms != 0 && now_ms - store->few_ms < SHORT_QUIET_MS &&
-	    count == store->few_count)
-		return;
-	store->few_ms = now_ms;
-	store->few_count = count;
-	struct logline line = log_begin(EV_replicas_few);
-	log_int(&line, "replicas", count);
-	log_int(&line, "wait_replicas", store->conf->store.wait_replicas);
-	log_end(&line);
-}
-
 /* All that are delayed were answered before WAIT, so that covers them. */
 static void
 end_delayed(struct replicas *replicas, int error)
@@ -147,8 +132,18 @@ on_waited(struct link_call *call, const redisReply *reply)
 	bool enough = count >= store->conf->store.wait_replicas ||
 	    !INVARIANT(replicas_compared);
 	replicas->few = !enough;
-	if (!enough)
-		log_few(store, count);
+	int64_t now_ms = enough ? 0 : clock_us() / 1000;
+	if (!enough &&
+	    (store->few_ms == 0 || count != store->few_count ||
+		now_ms - store->few_ms >= SHORT_QUIET_MS)) {
+		store->few_ms = now_ms;
+		store->few_count = count;
+		struct logline line = log_begin(EV_replicas_few);
+		log_int(&line, "replicas", count);
+		log_int(
+		    &line, "wait_replicas", store->conf->store.wait_replicas);
+		log_end(&line);
+	}
 	end_delayed(replicas, enough ? 0 : E_STORE_REFUSED);
 }
 

@@ -169,7 +169,7 @@ shared_watch_stop(struct shared_watch *watch)
 	if (watch->shared.store == NULL)
 		return;
 	timer_clear(&watch->timer);
-	subscriber_unhear(&watch->hearing);
+	list_remove(&watch->hearing.in_store);
 	if (watch->call != NULL)
 		watch->call->arg = NULL;
 	*watch = (struct shared_watch){0};

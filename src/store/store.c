@@ -40,7 +40,9 @@ store_op_broken(const struct store_op *op)
 static void
 on_node_link_down(struct node *node)
 {
-	subscriber_link_down(node);
+	/* The link of its subscriber may not have noticed. */
+	if (node->subscriber.link != NULL)
+		link_reset(node->subscriber.link, "Redis cannot be reached");
 	topology_node_down(node);
 }
 
@@ -59,7 +61,6 @@ static const struct node_events node_events = {
     .link_down = on_node_link_down,
     .link_failed = topology_node_failed,
     .ready = on_node_ready,
-    .leaving = subscriber_end,
     .start = call_start_queue,
     .fail = call_fail_queue,
 };
@@ -73,17 +74,11 @@ on_topology_known(struct store *store)
 	claim_release_due(store);
 }
 
-static void
-on_topology_unknown(struct store *store)
-{
-	call_fail_queue(&store->unplaced);
-}
-
 static const struct topology_events topology_events = {
     .owns = subscriber_open,
     .changed = subscriber_sum_up,
     .known = on_topology_known,
-    .unknown = on_topology_unknown,
+    .fail = call_fail_queue,
 };
 
 /* --- life --- */
@@ -127,7 +122,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
-			call_outlive(store, conf->routes[i].idempotency);
+			(void)call_outlive(store, conf->routes[i].idempotency);
 	list_init(&store->nodes);
 	list_init(&store->hearings);
 	list_init(&store->unplaced);

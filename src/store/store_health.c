@@ -43,13 +43,6 @@ struct store_health {
 	struct master *master; /* has a mutex of its own */
 };
 
-static void
-end_outage(struct server *server)
-{
-	while (server->n_reasons > 0)
-		free(server->reasons[--server->n_reasons]);
-}
-
 struct store_health *
 store_health_new(void)
 {
@@ -71,7 +64,8 @@ store_health_free(struct store_health **health)
 	pthread_mutex_destroy(&h->mutex);
 	master_free(&h->master);
 	LIST_EACH(server, &h->servers, in_health) {
-		end_outage(server);
+		while (server->n_reasons > 0)
+			free(server->reasons[--server->n_reasons]);
 		redis_address_clear(&server->place);
 		free(server);
 	}
@@ -214,8 +208,8 @@ store_health_found(
 	pthread_mutex_lock(&health->mutex);
 	struct server *server = server_at(health, place);
 	bool last = --server->missing == 0;
-	if (last)
-		end_outage(server);
+	while (last && server->n_reasons > 0)
+		free(server->reasons[--server->n_reasons]);
 	pthread_mutex_unlock(&health->mutex);
 	return last;
 }

@@ -97,12 +97,6 @@ subscriber_hear(struct store *store, struct subscriber_hearing *hearing)
 	list_add_first(&store->hearings, &hearing->in_store);
 }
 
-void
-subscriber_unhear(struct subscriber_hearing *hearing)
-{
-	list_remove(&hearing->in_store);
-}
-
 static void
 pass_on(struct store *store, struct span notice)
 {
@@ -112,41 +106,39 @@ pass_on(struct store *store, struct span notice)
 }
 
 /*
- * Its own word: whatever was published before the word was sent has been heard,
+ * The key id of a record that has changed, a notice, or a subscriber's word.
+ * With its own, whatever was published before the word was sent has been heard,
  * for Redis tells one connection all in order.
  */
-static void
-on_word(struct node *node, struct span time)
-{
-	uint8_t bytes[TIME_CHARS / 2];
-	uint64_t sent_us = 0;
-	if (!hex_decode(time, bytes, sizeof bytes))
-		return;
-	for (size_t i = 0; i < sizeof bytes; i++)
-		sent_us = sent_us << 8 | bytes[i];
-	if (sent_us > (uint64_t)clock_us())
-		return;
-	node->subscriber.heard_us = (int64_t)sent_us;
-	node->subscriber.said_deaf = false;
-	node->subscriber.subscribed = true;
-	subscriber_sum_up(node->store);
-}
-
-/* The key id of a record that has changed, a notice, or a subscriber's word. */
 static void
 on_heard(void *arg, struct span bytes)
 {
 	struct node *node = arg;
-	struct span word = span_str(node->subscriber.word);
+	struct subscriber *subscriber = &node->subscriber;
+	struct span word = span_str(subscriber->word);
 	const struct store_listener *listener = &node->store->listener;
 	struct key_id key_id;
+	uint8_t time[TIME_CHARS / 2];
+	uint64_t sent_us = 0;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
 		listener->changed(listener->arg, &key_id);
-	} else if (span_starts(bytes, SPAN("!"))) {
-		pass_on(node->store, span_from(bytes, 1));
-	} else if (span_starts(bytes, word)) {
-		on_word(node, span_from(bytes, word.len));
+		return;
 	}
+	if (span_starts(bytes, SPAN("!"))) {
+		pass_on(node->store, span_from(bytes, 1));
+		return;
+	}
+	if (!span_starts(bytes, word) ||
+	    !hex_decode(span_from(bytes, word.len), time, sizeof time))
+		return;
+	for (size_t i = 0; i < sizeof time; i++)
+		sent_us = sent_us << 8 | time[i];
+	if (sent_us > (uint64_t)clock_us())
+		return;
+	subscriber->heard_us = (int64_t)sent_us;
+	subscriber->said_deaf = false;
+	subscriber->subscribed = true;
+	subscriber_sum_up(node->store);
 }
 
 /* Whatever was published before the link came up was missed. */
@@ -199,18 +191,4 @@ subscriber_open(struct node *node)
 	subscriber->link = link_new(store->loop, store->conf,
 	    &store->conf->store.redis, &to, &events);
 	free(channels);
-}
-
-void
-subscriber_link_down(struct node *node)
-{
-	if (node->subscriber.link != NULL)
-		link_reset(node->subscriber.link, "Redis cannot be reached");
-}
-
-void
-subscriber_end(struct node *node)
-{
-	timer_clear(&node->subscriber.timer);
-	link_free(&node->subscriber.link);
 }

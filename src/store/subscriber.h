@@ -20,17 +20,16 @@
 void subscriber_init(struct node *node);
 /* Begins to listen, if the store does and this node does not yet. */
 void subscriber_open(struct node *node);
-/* The node's link is lost: resets this one, which may not have noticed. */
-void subscriber_link_down(struct node *node);
-/* Before the node's link is freed. */
-void subscriber_end(struct node *node);
 /*
  * Tells the store's listener where it changes whether all subscribers of nodes
  * that count hear.
  */
 void subscriber_sum_up(struct store *store);
 
-/* Hears notices; a member of whoever does, who unhears before it is gone. */
+/*
+ * Hears notices; a member of whoever does, who removes it from its list before
+ * it is gone.
+ */
 struct subscriber_hearing {
 	struct list in_store;
 	/*
@@ -43,4 +42,3 @@ struct subscriber_hearing {
 /* From now on, where the store listens (store_listen). */
 void subscriber_hear(
     struct store *store, struct subscriber_hearing *hearing);
-void subscriber_unhear(struct subscriber_hearing *hearing);

@@ -90,14 +90,6 @@ say_up(struct topology *topology)
 		log_event(EV_store_up);
 }
 
-/* An answer to a question sent before now does not end the doubt. */
-static void
-mark_doubted(struct topology *topology)
-{
-	topology->doubted = true;
-	topology->doubted_us = clock_us();
-}
-
 /* --- a new topology --- */
 
 struct node *
@@ -121,11 +113,11 @@ set_owner(struct topology *topology, unsigned shard, struct node *node)
 		return false;
 	if (before != NULL)
 		before->n_shards--;
-	if (node != NULL)
-		node->n_shards++;
 	topology->nodes[shard] = node;
-	if (node != NULL)
+	if (node != NULL) {
+		node->n_shards++;
 		topology->events->owns(node);
+	}
 	return true;
 }
 
@@ -188,12 +180,13 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 static void
 in_vain(struct topology *topology, const char *message)
 {
-	mark_doubted(topology);
+	topology->doubted = true;
+	topology->doubted_us = clock_us();
 	if (topology->known)
 		return;
 	topology->vain = true;
 	say_down(topology, message);
-	topology->events->unknown(topology->store);
+	topology->events->fail(&topology->store->unplaced);
 }
 
 /*
@@ -224,13 +217,6 @@ on_told(struct topology_question *question, const redisReply *reply)
 		install(topology, slots, question->slots.sent_us);
 	slots_clear(slots);
 	free(slots);
-}
-
-static void
-send_words(struct node *node, struct link_call *call, struct span second)
-{
-	const struct span words[] = {SPAN("CLUSTER"), second};
-	channel_ask(&node->small, call, words, 2);
 }
 
 static void
@@ -293,33 +279,28 @@ seek(struct topology *topology)
 	}
 }
 
-/* Frees nodes that no topology has named for a while, if others answer. */
+/* Asks a node, though another one, who is silent, may have been asked. */
 static void
-reap(struct topology *topology)
+on_topology_timer(void *arg)
 {
+	struct topology *topology = arg;
 	struct node *node;
-	if (!topology_is_up(topology))
-		return;
+	bool up = topology_is_up(topology);
+	/* Nodes that no topology has named for a while go, if others answer. */
 	LIST_EACH(node, &topology->store->nodes, in_store) {
-		if (node->n_shards > 0 || node->unseen < UNSEEN_MAX)
+		if (!up || node->n_shards > 0 || node->unseen < UNSEEN_MAX)
 			continue;
 		if (topology->asked == node)
 			topology->asked = NULL;
 		node_free(&node);
 		topology->events->changed(topology->store);
 	}
-}
-
-/* Asks a node, though another one, who is silent, may have been asked. */
-static void
-on_topology_timer(void *arg)
-{
-	struct topology *topology = arg;
-	reap(topology);
-	struct node *node = next_to_ask(topology);
+	node = next_to_ask(topology);
 	if (node == NULL) {
 		seek(topology);
 	} else {
+		const struct span state[] = {SPAN("CLUSTER"), SPAN("INFO")};
+		const struct span slots[] = {SPAN("CLUSTER"), SPAN("SHARDS")};
 		struct topology_question *question =
 		    mem_zero(sizeof *question);
 		question->topology = topology;
@@ -329,8 +310,8 @@ on_topology_timer(void *arg)
 		topology->question = question;
 		topology->asked = node;
 		topology->asked_us = clock_us();
-		send_words(node, &question->state, SPAN("INFO"));
-		send_words(node, &question->slots, SPAN("SHARDS"));
+		channel_ask(&node->small, &question->state, state, 2);
+		channel_ask(&node->small, &question->slots, slots, 2);
 	}
 	timer_set(&topology->timer,
 	    is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
@@ -339,9 +320,10 @@ on_topology_timer(void *arg)
 void
 topology_doubt(struct topology *topology)
 {
-	int64_t wait_ms =
-	    SOON_MS - (clock_us() - topology->asked_us) / 1000;
-	mark_doubted(topology);
+	int64_t now_us = clock_us();
+	int64_t wait_ms = SOON_MS - (now_us - topology->asked_us) / 1000;
+	topology->doubted = true;
+	topology->doubted_us = now_us;
 	if (wait_ms < 0)
 		wait_ms = 0;
 	if (!timer_is_set(&topology->timer) ||
@@ -394,10 +376,10 @@ topology_node_failed(struct node *node)
 		return;
 	if (node->n_shards > 0)
 		topology_doubt(topology);
-	if (topology_is_up(topology) || any_hopeful(topology))
+	if (any_hopeful(topology))
 		return;
 	say_down(topology, "no server of the cluster answers");
-	topology->events->unknown(topology->store);
+	topology->events->fail(&topology->store->unplaced);
 }
 
 /* --- life --- */

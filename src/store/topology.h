@@ -21,7 +21,11 @@ struct topology {
 	bool known;          /* it was read once */
 	bool vain;           /* a node answered, but its answer was useless */
 	bool serves;         /* the cluster says that it serves */
-	bool doubted;        /* it may have changed since it was read */
+	/*
+	 * It may have changed since it was read: an answer to a question that
+	 * was sent before does not end the doubt.
+	 */
+	bool doubted;
 	int64_t doubted_us;
 	bool said_down;      /* the log has it that the store is down */
 	unsigned n_changed;  /* shards that moved and are not yet logged */
@@ -47,8 +51,11 @@ struct topology_events {
 	void (*changed)(struct store *store);
 	/* The whole topology was read anew. */
 	void (*known)(struct store *store);
-	/* No node can say who has which shard. */
-	void (*unknown)(struct store *store);
+	/*
+	 * No node can say who has which shard, for which the calls in that
+	 * queue of the store have waited.
+	 */
+	void (*fail)(struct list *unplaced);
 };
 
 /* NULL without a cluster; else its seeds are the store's first nodes. */

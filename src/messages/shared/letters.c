@@ -339,7 +339,7 @@ letters_stop(struct letters *letters)
 	if (letters->shards == NULL)
 		return;
 	timer_clear(&letters->timer);
-	subscriber_unhear(&letters->hearing);
+	list_remove(&letters->hearing.in_store);
 	for (int64_t i = 0; i < letters->shared.store->conf->store.shards;
 	     i++) {
 		struct letters_shard *shard = &letters->shards[i];
