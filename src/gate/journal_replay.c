@@ -189,7 +189,7 @@ deliver_next(struct journal_replay *replay)
 		key_set_add(&replay->passed_over, &about.key_id);
 	if (key_set_has(&replay->passed_over, &about.key_id))
 		return true;
-	if (!store_is_large(about.answer_bytes)) {
+	if (about.answer_bytes < STORE_LARGE_BYTES) {
 		deliver(replay, &replay->small, &about);
 		return true;
 	}

@@ -87,12 +87,13 @@ static struct store_call *
 observe_call(const struct observation *o, const char *act, size_t n_args)
 {
 	struct store *store = o->worker->store;
-	struct store_call *call = call_new(store,
-	    redis_keys_shard(store->conf, &o->key_id), SCRIPT_observe,
-	    n_args + 4);
+	unsigned shard = redis_keys_shard(store->conf, &o->key_id);
+	struct store_call *call =
+	    call_new(store, shard, SCRIPT_observe, n_args + 4);
 	call->key_id = o->key_id;
 	resp_number(&call->args, 1);
-	redis_keys_observation(&call->args, store->conf, &o->key_id);
+	redis_keys_index_of(
+	    &call->args, store->conf, shard, "o:", o->one.key_id);
 	resp_arg(&call->args, span_str(act));
 	call_arg_token(call, o->owner.bytes);
 	return call;

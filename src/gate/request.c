@@ -448,7 +448,7 @@ tell_completed(struct request *r)
 static enum after
 tell_record(struct request *r)
 {
-	const struct record_view *record = &r->lookup->record;
+	const struct record *record = &r->lookup->record;
 	const struct conf_idempotency *policy = r->c.policy;
 	int64_t now_ms = r->lookup->op.now_ms;
 	int64_t settle_ms = policy->reconcile.settle_ms, left_ms = 0;

@@ -5,20 +5,6 @@
 #include "store/record/redis_keys.h"
 #include "store/store.h"
 
-/* The list has room for so many more. */
-static void
-make_room(struct asking_op *op, size_t more)
-{
-	if (op->count + more <= op->room)
-		return;
-	op->room = 2 * (op->count + more);
-	struct asking_found *all =
-	    arena_alloc(op->arena, op->room * sizeof *all);
-	if (op->count > 0)
-		memcpy(all, op->list, op->count * sizeof *all);
-	op->list = all;
-}
-
 static void
 on_found(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
@@ -28,12 +14,20 @@ on_found(struct store_call *call, enum call_end how, int error,
 	struct asking_op *op = CONTAINER_OF(call->op, struct asking_op, op);
 	size_t lists = how == CALL_ANSWERED ? op->n_wanted : 0;
 	for (size_t i = 0; i < lists; i++) {
-		size_t count = call_reply_count(reply, i);
-		make_room(op, count);
-		for (size_t k = 0; k < count; k++) {
+		const struct call_reply due = call_reply_list(reply, i);
+		size_t most = op->count + due.n_extra;
+		if (most > op->room) {
+			op->room = 2 * most;
+			struct asking_found *all =
+			    arena_alloc(op->arena, op->room * sizeof *all);
+			if (op->count > 0)
+				memcpy(all, op->list, op->count * sizeof *all);
+			op->list = all;
+		}
+		for (size_t k = 0; k < due.n_extra; k++) {
 			struct asking_found *found = &op->list[op->count];
 			found->index = op->wanted[i];
-			op->count += hex_decode(call_reply_item(reply, i, k),
+			op->count += hex_decode(call_reply_text(&due, k),
 			    found->key_id.bytes, DIGEST_BYTES);
 		}
 	}

@@ -9,8 +9,6 @@
 #include "store/replicas.h"
 
 enum {
-	/* Redis does nothing else meanwhile: about half a millisecond. */
-	ITEMS_MAX = 64,
 	BYTES_MAX = 128 * 1024,
 	KEYS_EACH = 2, /* the record, and its shard's leases */
 	CLAIM_ARGS = 1, /* its own */
@@ -19,22 +17,7 @@ enum {
 	APART_MS = 1000, /* after a refusal each call leaves by itself */
 };
 
-struct batch {
-	struct channel_run run; /* of the script that does all of them */
-	struct channel *channel;
-	bool sent;
-	size_t bytes; /* of their arguments */
-	size_t n_items;
-	struct batch_item *items[ITEMS_MAX];
-};
-
 static void on_reply(struct link_call *link, const redisReply *reply);
-
-static bool
-in_cluster(const struct batch *batch)
-{
-	return batch->channel->store->topology != NULL;
-}
 
 /* Ends them all with the same result. */
 static void
@@ -43,7 +26,7 @@ end_all(struct batch *batch, const struct batch_result *result)
 	for (size_t i = 0; i < batch->n_items; i++) {
 		struct batch_item *item = batch->items[i];
 		item->batch = NULL;
-		item->events->done(item, result);
+		item->done(item, result);
 	}
 	free(batch);
 }
@@ -61,13 +44,14 @@ send_batch(struct batch *batch)
 {
 	struct channel *channel = batch->channel;
 	struct resp *command = &channel->batches.command;
-	struct span terms[ITEMS_MAX];
+	struct span terms[BATCH_ITEMS];
 	size_t own =
 	    batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS;
 	size_t n_args = 1 + batch->n_items * (KEYS_EACH + own);
 	for (size_t i = 0; i < batch->n_items; i++) {
 		struct batch_item *item = batch->items[i];
-		item->events->prepare(item);
+		if (item->prepare != NULL)
+			item->prepare(item);
 		terms[i] = part_of(item, item->terms_from, item->own_from);
 		n_args += i == 0 || !span_eq(terms[i], terms[i - 1]);
 	}
@@ -142,15 +126,9 @@ batch_add(struct channel *channel, struct batch_item *item)
 	struct batch *batch = item->batch = *open;
 	batch->bytes += bytes;
 	batch->items[batch->n_items++] = item;
-	if (batch->n_items == ITEMS_MAX || in_cluster(batch))
+	if (batch->n_items == BATCH_ITEMS || channel->store->topology != NULL)
 		send_open(open);
 	return true;
-}
-
-struct link_call *
-batch_sent(struct batch_item *item)
-{
-	return item->batch->sent ? &item->batch->run.link : NULL;
 }
 
 void
@@ -251,7 +229,7 @@ deliver(struct batch *batch, const redisReply *reply, int64_t now_ms)
 			result.reply.attempt =
 			    record_attempt(resp_text(*extra));
 		item->batch = NULL;
-		item->events->done(item, &result);
+		item->done(item, &result);
 		extra += letter->n_extra;
 	}
 	free(batch);
@@ -275,7 +253,7 @@ on_refused(struct batch *batch, const redisReply *reply)
 		send_batch(batch);
 		return;
 	}
-	if (in_cluster(batch))
+	if (batch->channel->store->topology != NULL)
 		result.what = BATCH_REFUSED;
 	else
 		batch->channel->batches.refused_us = clock_us();

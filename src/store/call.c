@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "store/call.h"
+#include "store/record/label.h"
 #include "store/record/record.h"
 #include "store/record/redis_keys.h"
 #include "store/record/script.h"
@@ -23,14 +24,8 @@ enum {
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
-static void on_batch_prepare(struct batch_item *item);
 static void on_batch_done(
     struct batch_item *item, const struct batch_result *result);
-
-static const struct batch_events batch_events = {
-    .prepare = on_batch_prepare,
-    .done = on_batch_done,
-};
 
 /* --- a call, and its arguments --- */
 
@@ -42,7 +37,7 @@ new_sized(struct store *store, unsigned shard, enum script script,
 	struct store_call *call = mem_zero(size);
 	call->run.link.done = on_reply;
 	call->run.script = call->item.script = script;
-	call->item.events = &batch_events;
+	call->item.done = on_batch_done;
 	call->item.whole = &call->args;
 	call->store = store;
 	call->shard = shard;
@@ -96,10 +91,20 @@ call_arg_token(struct store_call *call, const uint8_t bytes[16])
 }
 
 void
-call_arg_labelled(
-    struct store_call *call, const struct owner *owner, const char *label)
+call_arg_labelled(struct store_call *call, const struct owner *owner,
+    struct span provenance)
 {
-	char token[TOKEN_CHARS + 1];
+	const struct conf_store *conf = &call->store->conf->store;
+	char token[TOKEN_CHARS + 1], label[LABEL_INDEX_CHARS + 1] = "";
+	struct span text, stored = SPAN("");
+	if (provenance.len > 0)
+		stored = provenance_read(provenance).label;
+	if (stored.len > 0) {
+		struct arena *scratch = arena_new();
+		if (label_read(scratch, conf, &call->key_id, stored, &text))
+			(void)label_index(conf, text, 0, label);
+		arena_free(&scratch);
+	}
 	base64_url_encode(owner->bytes, 16, token);
 	const struct span parts[] = {
 	    span_of(token, TOKEN_CHARS), span_str(label)};
@@ -115,14 +120,6 @@ call_arg_attempt(struct store_call *call, uint32_t attempt)
 }
 
 void
-call_arg_owner(
-    struct store_call *call, const struct owner *owner, uint32_t attempt)
-{
-	call_arg_token(call, owner->bytes);
-	call_arg_attempt(call, attempt);
-}
-
-void
 call_arg_entity(struct store_call *call, const struct store_entity *entity)
 {
 	redis_keys_entity(&call->args, call->store->conf, entity->name);
@@ -131,16 +128,19 @@ call_arg_entity(struct store_call *call, const struct store_entity *entity)
 }
 
 void
-call_arg_make_again(struct store_call *call,
-    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
-    int64_t created_ms, struct span provenance)
+call_arg_make_again(
+    struct store_call *call, const struct owned_claim *owned, int64_t keep_ms)
 {
 	char digits[CREATED_DIGITS];
-	call_arg_token(call, fingerprint);
-	call_arg_attempt(call, tries);
-	digits_pad(digits, sizeof digits, created_ms);
+	call_arg_token(call, owned->fingerprint);
+	call_arg_attempt(call, owned->tries);
+	digits_pad(digits, sizeof digits, owned->created_ms);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
-	resp_arg(&call->args, call_one_line(provenance));
+	resp_arg(&call->args, call_one_line(owned->provenance));
+	if (owned->entity != NULL) {
+		call_arg_entity(call, owned->entity);
+		resp_number(&call->args, keep_ms);
+	}
 }
 
 struct span
@@ -152,20 +152,15 @@ call_one_line(struct span s)
 
 /* The lease, and then as long as what it ends with is kept. */
 int64_t
-call_alive_ms(const struct conf_idempotency *policy)
+call_outlive(struct store *store, const struct conf_idempotency *policy)
 {
 	int64_t after_ms = policy->retention_ms;
 	if (policy->unknown_retention_ms > after_ms)
 		after_ms = policy->unknown_retention_ms;
-	return policy->lease_ms + after_ms;
-}
-
-void
-call_outlive(struct store *store, const struct conf_idempotency *policy)
-{
-	int64_t alive_ms = call_alive_ms(policy);
+	int64_t alive_ms = policy->lease_ms + after_ms;
 	if (alive_ms > store->longest_ms)
 		store->longest_ms = alive_ms;
+	return alive_ms;
 }
 
 /* Forgets what only concerned the server it was sent to. */
@@ -209,8 +204,10 @@ ms_until(int64_t us)
 static struct link_call *
 sent_as(struct store_call *call)
 {
-	return call->item.batch != NULL ? batch_sent(&call->item)
-					: &call->run.link;
+	struct batch *batch = call->item.batch;
+	if (batch == NULL)
+		return &call->run.link;
+	return batch->sent ? &batch->run.link : NULL;
 }
 
 /* For so long its connection, or the way to it, may yet be silent. */
@@ -353,8 +350,8 @@ send_call(struct store_call *call)
 	    !call->large;
 	if (usual && batch_add(channel, &call->item))
 		return;
-	if (call->prepare != NULL)
-		call->prepare(call);
+	if (call->item.prepare != NULL)
+		call->item.prepare(&call->item);
 	if (call->asking) {
 		/* The next command may use a slot that is being moved here. */
 		const struct span word = SPAN("ASKING");
@@ -442,10 +439,11 @@ log_refused(
 	    call->channel, event, script_word(call->run.script), error);
 }
 
-void
+int
 call_log_odd(const struct store_call *call)
 {
 	log_refused(call, EV_store_refused, "a reply of an unexpected type");
+	return E_STORE_REFUSED;
 }
 
 /*
@@ -608,14 +606,6 @@ on_reply(struct link_call *link, const redisReply *reply)
 		take_reply(call, &read);
 	else
 		end(call, CALL_LOST, E_STORE_DOWN, NULL);
-}
-
-static void
-on_batch_prepare(struct batch_item *item)
-{
-	struct store_call *call = CONTAINER_OF(item, struct store_call, item);
-	if (call->prepare != NULL)
-		call->prepare(call);
 }
 
 static void

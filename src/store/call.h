@@ -56,11 +56,6 @@ struct store_call {
 	struct replicas_delayed delayed; /* until replicas have its reply */
 
 	/*
-	 * Fills in the arguments that depend on the node or the time, each time
-	 * before it is sent.  NULL: it has none.
-	 */
-	void (*prepare)(struct store_call *call);
-	/*
 	 * Called at its end, exactly once; then the call is freed, unless it
 	 * has set again: then it is started once more.  error is of
 	 * tbl/errors.h, 0 where Redis answered; reply, valid during done only,
@@ -102,27 +97,31 @@ void call_start(struct store_call *call);
 
 /* Appends sixteen bytes as an argument, in base64: 22 characters. */
 void call_arg_token(struct store_call *call, const uint8_t bytes[16]);
-/* The same of an owner, and behind it what stands for the label, or "". */
-void call_arg_labelled(
-    struct store_call *call, const struct owner *owner, const char *label);
-/* Whose it is, and of which attempt: the owner as above, and six digits. */
-void call_arg_owner(struct store_call *call, const struct owner *owner,
-    uint32_t attempt);
+/*
+ * The same of an owner, and behind it what stands for the label in that
+ * provenance (record/label.h), which may have none.
+ */
+void call_arg_labelled(struct store_call *call, const struct owner *owner,
+    struct span provenance);
 /* Appends the six digits of an attempt. */
 void call_arg_attempt(struct store_call *call, uint32_t attempt);
 /* Appends the end of its key's name, its version, and that as JSON. */
 void call_arg_entity(
     struct store_call *call, const struct store_entity *entity);
-/* Appends what a record is made again with (lua/make_again.lua). */
+/*
+ * Appends what a record is made again with (lua/make_again.lua): four
+ * arguments, or eight with an entity, whose version is kept so long.
+ */
 void call_arg_make_again(struct store_call *call,
-    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
-    int64_t created_ms, struct span provenance);
+    const struct owned_claim *owned, int64_t keep_ms);
 /* Up to a newline, which ends the provenance in a record. */
 struct span call_one_line(struct span s);
-/* The time to live of a PROCESSING record, from its last renewal on. */
-int64_t call_alive_ms(const struct conf_idempotency *policy);
-/* Makes sure that the indexes outlive all records of that policy. */
-void call_outlive(struct store *store, const struct conf_idempotency *policy);
+/*
+ * The time to live of a PROCESSING record of that policy, from its last renewal
+ * on; makes sure that the indexes outlive it.
+ */
+int64_t call_outlive(
+    struct store *store, const struct conf_idempotency *policy);
 
 /* --- the operation that waits for it --- */
 
@@ -137,8 +136,8 @@ void call_start_op(struct store_op *op);
  * operation is done, with the first error of them.
  */
 void call_end_op(struct store_call *call, int error);
-/* Logs that its reply is not one that its script gives. */
-void call_log_odd(const struct store_call *call);
+/* Logs that its reply is not one that its script gives: E_STORE_REFUSED. */
+int call_log_odd(const struct store_call *call);
 
 /* --- those that wait --- */
 

@@ -16,6 +16,11 @@ bool
 call_reply_read(const redisReply *reply, enum script script,
     struct call_reply *ret_reply, struct span *ret_name)
 {
+	static const bool answers[SCRIPT_COUNT_][VERDICT_COUNT_] = {
+#define ANSWER(script, verdict) [SCRIPT_##script][VERDICT_##verdict] = true,
+#include "tbl/answers.h"
+#undef ANSWER
+	};
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < HEAD ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->integer < 0 ||
@@ -24,7 +29,7 @@ call_reply_read(const redisReply *reply, enum script script,
 	    reply->element[2]->integer < 0 ||
 	    reply->element[2]->integer > REDIS_CLOCK_MAX_MS ||
 	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict) ||
-	    !script_answers(script, ret_reply->verdict))
+	    !answers[script][ret_reply->verdict])
 		return false;
 	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
 	ret_reply->now_ms = reply->element[2]->integer;
@@ -41,18 +46,16 @@ call_reply_text(const struct call_reply *reply, size_t i)
 	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
-size_t
-call_reply_count(const struct call_reply *reply, size_t i)
+struct call_reply
+call_reply_list(const struct call_reply *reply, size_t i)
 {
-	return i < reply->n_extra &&
-		reply->extra[i]->type == REDIS_REPLY_ARRAY
-	    ? reply->extra[i]->elements : 0;
-}
-
-struct span
-call_reply_item(const struct call_reply *reply, size_t i, size_t at)
-{
-	return resp_text(reply->extra[i]->element[at]);
+	struct call_reply list = {0};
+	if (i < reply->n_extra &&
+	    reply->extra[i]->type == REDIS_REPLY_ARRAY) {
+		list.extra = reply->extra[i]->element;
+		list.n_extra = reply->extra[i]->elements;
+	}
+	return list;
 }
 
 int64_t

@@ -30,10 +30,8 @@ MUST_USE bool call_reply_read(const struct redisReply *reply,
     enum script script, struct call_reply *ret_reply, struct span *ret_name);
 /* The extra at i as a text; empty where there is none. */
 struct span call_reply_text(const struct call_reply *reply, size_t i);
-/* The extra at i as a list: how many texts it has, and one of them. */
-size_t call_reply_count(const struct call_reply *reply, size_t i);
-struct span call_reply_item(
-    const struct call_reply *reply, size_t i, size_t at);
+/* The extra at i as a list, of which each item is an extra: it has no more. */
+struct call_reply call_reply_list(const struct call_reply *reply, size_t i);
 /* The extra at i as an answer's status; 0 where there is none. */
 int call_reply_status(const struct call_reply *reply, size_t i);
 /* The extra at i as a time that is left, in ms; 0 where there is none. */

@@ -17,13 +17,23 @@ channel_begin(struct channel *channel, struct channel_run *run, size_t n_args,
     struct resp *command)
 {
 	struct store *store = channel->store;
+	const struct function_library *library = store->library;
 	const uint64_t number = store->next_run++;
 	hex_encode((const uint8_t *)&number, sizeof number, run->name);
-	enum script_as as = run->reads ? SCRIPT_AS_READER
-	    : run->whole               ? SCRIPT_AS_TEXT
-				       : SCRIPT_AS_NAME;
-	script_command_begin(command, &store->names, store->library,
-	    run->script, as, n_args + 1);
+	resp_begin(command, 2 + n_args + 1);
+	if (library != NULL) {
+		resp_arg(command, SPAN("FCALL"));
+		resp_arg(command,
+		    span_str(run->reads ? library->readers[run->script]
+					: library->functions[run->script]));
+	} else if (run->whole) {
+		resp_arg(command, SPAN("EVAL"));
+		resp_arg(command, script_text(run->script));
+	} else {
+		resp_arg(command, SPAN("EVALSHA"));
+		resp_arg(command,
+		    span_of(store->names.sha[run->script], SHA1_HEX));
+	}
 }
 
 void
@@ -119,9 +129,8 @@ channel_log_refused(struct channel *channel, enum event event,
 {
 	struct store *store = channel->store;
 	char kind[sizeof store->refused];
-	size_t len = strcspn(error, " ");
-	snprintf(kind, sizeof kind, "%.*s",
-	    (int)(len < sizeof kind ? len : sizeof kind - 1), error);
+	snprintf(
+	    kind, sizeof kind, "%.*s", (int)strcspn(error, " "), error);
 	int64_t now_ms = clock_us() / 1000;
 	if (strcmp(kind, store->refused) == 0 &&
 	    now_ms - store->refused_ms < QUIET_MS)

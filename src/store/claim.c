@@ -75,12 +75,6 @@ what_of(const struct claim *claim)
 	};
 }
 
-static struct node *
-node_of(const struct store *store, const struct key_id *key_id)
-{
-	return topology_node_of(store, redis_keys_shard(store->conf, key_id));
-}
-
 /* --- claims that are given back --- */
 
 static void
@@ -142,7 +136,8 @@ claim_release_due(struct store *store)
 	struct claim_revoke *revoke;
 	LIST_EACH(revoke, &store->claim_revokes, in_store) {
 		const struct revocable *what = &revoke->what;
-		const struct node *node = node_of(store, &what->key_id);
+		const struct node *node = topology_node_of(
+		    store, redis_keys_shard(store->conf, &what->key_id));
 		/* A call must be sent at once, and not fail. */
 		if (revoke->in_flight || revoke->saved || node == NULL ||
 		    !link_is_up(node->small.link))
@@ -153,7 +148,8 @@ claim_release_due(struct store *store)
 		}
 		struct store_call *call = call_of_record(store,
 		    SCRIPT_release, &what->key_id, 6, sizeof *call);
-		call_arg_owner(call, &what->owner, 0);
+		call_arg_token(call, what->owner.bytes);
+		call_arg_attempt(call, 0);
 		resp_number(&call->args, 0);
 		resp_number(&call->args, what->retention_ms);
 		resp_number(&call->args, what->unknown_retention_ms);
@@ -232,7 +228,8 @@ give_back(struct store *store, const struct revocable *what)
 void
 claim_undo(struct store *store, const struct claim *claim)
 {
-	const struct node *node = node_of(store, &claim->key_id);
+	const struct node *node = topology_node_of(
+	    store, redis_keys_shard(store->conf, &claim->key_id));
 	struct revocable what = what_of(claim);
 	what.node = node != NULL ? node->number : 0;
 	give_back(store, &what);
@@ -356,9 +353,10 @@ static struct span
 numbers_of(struct store *store, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
-	const int64_t list[CLAIM_NUMBERS] = {policy->lease_ms,
-	    call_alive_ms(policy), policy->unknown_retention_ms,
-	    claim->max_attempts, store->longest_ms};
+	int64_t alive_ms = call_outlive(store, policy);
+	const int64_t list[CLAIM_NUMBERS] = {policy->lease_ms, alive_ms,
+	    policy->unknown_retention_ms, claim->max_attempts,
+	    store->longest_ms};
 	struct claim_numbers *last = &store->claim_numbers;
 	if (memcmp(last->list, list, sizeof list) != 0) {
 		memcpy(last->list, list, sizeof list);
@@ -415,9 +413,11 @@ put_item(struct store_call *call, const struct claim *claim)
  * whether that may be given new claims.
  */
 static void
-on_claim_prepare(struct store_call *call)
+on_claim_prepare(struct batch_item *item)
 {
-	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
+	struct claim_call *claim =
+	    CONTAINER_OF(item, struct claim_call, call.item);
+	struct store_call *call = &claim->call;
 	const struct redis_clock *clock = link_clock(call->channel->link);
 	int64_t deadline_ms = redis_clock_ms(clock, call->give_up_us);
 	char *terms = call->args.bytes + claim->terms_at;
@@ -455,7 +455,6 @@ claim_start(
 	LIST_EACH(revoke, &store->claim_revokes, in_store)
 		must(memcmp(&revoke->what.owner, &claim->owner,
 			 sizeof claim->owner) != 0);
-	call_outlive(store, policy);
 	call_begin_op(store, op);
 	op->arena = claim->arena;
 	struct store_call *call = call_of_record(store, SCRIPT_claim,
@@ -477,7 +476,7 @@ claim_start(
 	own->looks = claim->looks;
 	own->settle_us =
 	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;
-	call->prepare = on_claim_prepare;
+	call->item.prepare = on_claim_prepare;
 	call->done = on_claim_done;
 	call->confirmed = record_reply_confirmed;
 	call_join_op(call, op);

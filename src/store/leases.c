@@ -33,27 +33,18 @@ struct shard_renewals {
 	struct renewal *list[];
 };
 
-/* One number for each, and no more. */
-static bool
-is_whole(const struct shard_renewals *all, const struct call_reply *reply)
-{
-	if (reply->n_extra != all->count)
-		return false;
-	for (size_t i = 0; i < all->count; i++)
-		if (reply->extra[i]->type != REDIS_REPLY_INTEGER)
-			return false;
-	return true;
-}
-
 static void
 on_renewed(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct shard_renewals *all = call->arg;
-	if (how == CALL_ANSWERED && !is_whole(all, reply)) {
-		call_log_odd(call);
-		error = E_STORE_REFUSED;
-	} else if (call->op != NULL && how == CALL_ANSWERED) {
+	/* One number for each, and no more. */
+	bool whole = how == CALL_ANSWERED && reply->n_extra == all->count;
+	for (size_t i = 0; whole && i < all->count; i++)
+		whole = reply->extra[i]->type == REDIS_REPLY_INTEGER;
+	if (how == CALL_ANSWERED && !whole) {
+		error = call_log_odd(call);
+	} else if (call->op != NULL && whole) {
 		for (size_t i = 0; i < all->count; i++)
 			all->list[i]->lost = reply->extra[i]->integer == 0;
 		call->op->verdict = VERDICT_DONE;
@@ -90,9 +81,10 @@ renew_shard(struct store *store, struct store_op *op,
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct owned_claim *owned = &all->list[i]->owned;
-		call_arg_owner(call, &owned->owner, owned->attempt);
+		call_arg_token(call, owned->owner.bytes);
+		call_arg_attempt(call, owned->attempt);
 		resp_number(&call->args, owned->policy->lease_ms);
-		resp_number(&call->args, call_alive_ms(owned->policy));
+		resp_number(&call->args, call_outlive(store, owned->policy));
 	}
 	call->done = on_renewed;
 	call->arg = all;
@@ -106,7 +98,7 @@ leases_renew(struct store *store, struct store_op *op,
 	call_begin_op(store, op);
 	for (size_t i = 0; i < count; i++) {
 		const struct owned_claim *owned = &renewals[i].owned;
-		call_outlive(store, owned->policy);
+		(void)call_outlive(store, owned->policy);
 		renewals[i].lost = false;
 		renewals[i].index =
 		    redis_keys_shard(store->conf, &owned->key_id);
@@ -159,9 +151,11 @@ on_due(struct store_call *call, enum call_end how, int error,
 	struct key_id key_id;
 	(void)error;
 	store->sweeping--;
-	size_t count = how == CALL_ANSWERED ? call_reply_count(reply, 0) : 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!hex_decode(call_reply_item(reply, 0, i), key_id.bytes,
+	struct call_reply due = {0};
+	if (how == CALL_ANSWERED)
+		due = call_reply_list(reply, 0);
+	for (size_t i = 0; i < due.n_extra; i++) {
+		if (!hex_decode(call_reply_text(&due, i), key_id.bytes,
 			sizeof key_id.bytes) ||
 		    journal_awaited_has(store->awaited,
 			&store->identity.origin, store->identity.answered,

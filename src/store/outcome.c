@@ -7,7 +7,6 @@
 #include "base/test_build.h"
 #include "store/outcome.h"
 #include "store/record/answer_codec.h"
-#include "store/record/label.h"
 #include "store/record/redis_keys.h"
 #include "store/record_reply.h"
 #include "store/store.h"
@@ -28,31 +27,6 @@ struct outcome_call {
 	struct store_entity entity;
 	int64_t keep_ms; /* how long the entity's version is remembered */
 };
-
-static struct store_call *
-outcome_call(struct store *store, struct store_op *op, enum script script,
-    const struct owned_claim *owned, size_t n_argv)
-{
-	call_outlive(store, owned->policy);
-	call_begin_op(store, op);
-	struct store_call *call = call_of_record(store, script,
-	    &owned->key_id, n_argv, sizeof(struct outcome_call));
-	struct outcome_call *outcome =
-	    CONTAINER_OF(call, struct outcome_call, call);
-	outcome->owned = *owned;
-	outcome->owned.policy = NULL;
-	outcome->keep_ms = owned->policy->unknown_retention_ms;
-	if (owned->entity != NULL) {
-		outcome->entity = *owned->entity;
-		outcome->owned.entity = &outcome->entity;
-	}
-	call->owner = owned->owner;
-	call->item.attempt = owned->attempt;
-	call->confirmed = record_reply_confirmed;
-	call->done = record_reply_done;
-	call_join_op(call, op);
-	return call;
-}
 
 static void
 on_made_again(struct store_call *call, enum call_end how, int error,
@@ -97,38 +71,16 @@ on_outcome(struct store_call *old, enum call_end how, int error,
 	call->owner = old->owner;
 	call->confirmed = old->confirmed;
 	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
-	call_arg_make_again(call, owned->fingerprint, owned->tries,
-	    owned->created_ms, owned->provenance);
-	if (owned->entity != NULL) {
-		call_arg_entity(call, owned->entity);
-		resp_number(&call->args, outcome->keep_ms);
-	}
+	call_arg_make_again(call, owned, outcome->keep_ms);
 	call->done = on_made_again;
 	call_join_op(call, old->op);
 	call_start(call);
 	call_end_op(old, 0);
 }
 
-/* The bytes of an answer as they are stored; the caller frees *ret_bytes. */
-static struct span
-encode(const struct store *store, const struct owned_claim *owned,
-    const struct answer *answer, char **ret_bytes)
-{
-	char print[TOKEN_CHARS + 1] = "";
-	const struct seal_about about = {.key_id = owned->key_id,
-	    .state = STATE_COMPLETED,
-	    .attempt = owned->attempt,
-	    .fingerprint = span_of(print, TOKEN_CHARS)};
-	size_t len;
-	if (store->conf->store.n_encryption_keys > 0)
-		base64_url_encode(owned->fingerprint, DIGEST_BYTES, print);
-	answer_codec_write(&store->codec, &about, answer, ret_bytes, &len);
-	return span_of(*ret_bytes, len);
-}
-
-void
-outcome_store(struct store *store, struct store_op *op,
-    const struct owned_claim *owned, const struct owned_outcome *outcome)
+static struct store_call *
+outcome_call(struct store *store, struct store_op *op,
+    const struct owned_claim *owned, enum journal_kind kind)
 {
 	static const struct {
 		enum script script;
@@ -138,19 +90,52 @@ outcome_store(struct store *store, struct store_op *op,
 	    [JOURNAL_RELEASE] = {SCRIPT_release, 6},
 	    [JOURNAL_UNKNOWN] = {SCRIPT_mark_unknown, 5},
 	};
-	const char lower = reason_letter(outcome->reason);
-	const char letter = outcome->started ? (char)toupper(lower) : lower;
-	const struct span reason[] = {span_of(&letter, 1), owned->asked};
-	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
-	size_t len = 1 + ATTEMPT_DIGITS;
-	struct span bytes = outcome->stored;
-	char *encoded = NULL, label[LABEL_INDEX_CHARS + 1] = "";
-	struct store_call *call = outcome_call(store, op,
-	    runs[outcome->kind].script, owned, runs[outcome->kind].n_argv);
-	if (outcome->kind != JOURNAL_COMPLETE)
-		call_arg_owner(call, &owned->owner, owned->attempt);
-	switch (outcome->kind) {
-	case JOURNAL_COMPLETE:
+	(void)call_outlive(store, owned->policy);
+	call_begin_op(store, op);
+	struct store_call *call =
+	    call_of_record(store, runs[kind].script, &owned->key_id,
+		runs[kind].n_argv, sizeof(struct outcome_call));
+	struct outcome_call *outcome =
+	    CONTAINER_OF(call, struct outcome_call, call);
+	outcome->owned = *owned;
+	outcome->owned.policy = NULL;
+	outcome->keep_ms = owned->policy->unknown_retention_ms;
+	if (owned->entity != NULL) {
+		outcome->entity = *owned->entity;
+		outcome->owned.entity = &outcome->entity;
+	}
+	call->owner = owned->owner;
+	call->item.attempt = owned->attempt;
+	call->confirmed = record_reply_confirmed;
+	call->done =
+	    kind == JOURNAL_RELEASE ? record_reply_done : on_outcome;
+	call_join_op(call, op);
+	return call;
+}
+
+/* The bytes of an answer as they are stored; the caller frees *ret_bytes. */
+static struct span
+encode(const struct store *store, const struct owned_claim *owned,
+    const struct answer *answer, char **ret_bytes)
+{
+	char print[TOKEN_CHARS + 1] = "";
+	if (store->conf->store.n_encryption_keys > 0)
+		base64_url_encode(owned->fingerprint, DIGEST_BYTES, print);
+	return answer_codec_write(&store->codec, &owned->key_id,
+	    owned->attempt, span_of(print, TOKEN_CHARS), answer, ret_bytes);
+}
+
+void
+outcome_store(struct store *store, struct store_op *op,
+    const struct owned_claim *owned, const struct owned_outcome *outcome)
+{
+	char *encoded = NULL;
+	struct store_call *call =
+	    outcome_call(store, op, owned, outcome->kind);
+	if (outcome->kind == JOURNAL_COMPLETE) {
+		char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
+		size_t len = 1 + ATTEMPT_DIGITS;
+		struct span bytes = outcome->stored;
 		if (outcome->answer != NULL)
 			bytes = encode(store, owned, outcome->answer, &encoded);
 		/* What answers of one turn may share (lua/complete.lua). */
@@ -160,10 +145,8 @@ outcome_store(struct store *store, struct store_op *op,
 		    span_of(terms, len), owned->asked};
 		resp_joined(&call->args, first, 2);
 		call->item.own_from = call->args.len;
-		if (owned->labelled)
-			label_index_of(&store->conf->store, &owned->key_id,
-			    owned->provenance, label);
-		call_arg_labelled(call, &owned->owner, label);
+		call_arg_labelled(call, &owned->owner,
+		    owned->labelled ? owned->provenance : SPAN(""));
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
 		if (owned->entity == NULL && owned->asked.len == 0)
@@ -171,23 +154,25 @@ outcome_store(struct store *store, struct store_op *op,
 		resp_number(&call->args, outcome->answer != NULL
 			? outcome->answer->status
 			: outcome->status);
-		call->large = store_is_large(bytes.len);
-		break;
-	case JOURNAL_RELEASE:
-		resp_number(&call->args, outcome->release);
-		resp_number(&call->args, owned->policy->retention_ms);
-		break;
-	case JOURNAL_UNKNOWN:
-		must(outcome->reason != REASON_NONE);
-		resp_joined(&call->args, reason, 2);
-		break;
-	}
-	if (outcome->kind != JOURNAL_COMPLETE) {
+		call->large = bytes.len >= STORE_LARGE_BYTES;
+	} else {
+		const char lower = reason_letter(outcome->reason);
+		const char letter =
+		    outcome->started ? (char)toupper(lower) : lower;
+		const struct span reason[] = {
+		    span_of(&letter, 1), owned->asked};
+		call_arg_token(call, owned->owner.bytes);
+		call_arg_attempt(call, owned->attempt);
+		if (outcome->kind == JOURNAL_RELEASE) {
+			resp_number(&call->args, outcome->release);
+			resp_number(&call->args, owned->policy->retention_ms);
+		} else {
+			must(outcome->reason != REASON_NONE);
+			resp_joined(&call->args, reason, 2);
+		}
 		resp_number(&call->args, owned->policy->unknown_retention_ms);
 		resp_number(&call->args, store->longest_ms);
 	}
-	if (outcome->kind != JOURNAL_RELEASE)
-		call->done = on_outcome;
 	call_start(call);
 	free(encoded);
 }
@@ -240,6 +225,29 @@ outcome_can_replay(const struct store *store, const struct key_id *key_id)
 	return node_is_up(node) || node_is_hopeful(node);
 }
 
+struct owned_claim
+outcome_owned(
+    const struct journal_entry *entry, struct store_entity *ret_entity)
+{
+	struct owned_claim owned = {
+	    .key_id = entry->key_id,
+	    .owner = entry->owner,
+	    .attempt = entry->attempt,
+	    .tries = entry->tries,
+	    .created_ms = entry->created_ms,
+	    .provenance = entry->provenance,
+	    .labelled = true,
+	};
+	memcpy(owned.fingerprint, entry->fingerprint, sizeof owned.fingerprint);
+	*ret_entity = (struct store_entity){
+	    .version = entry->version, .shown = entry->shown};
+	if (entry->entity.len == DIGEST_BYTES) {
+		memcpy(ret_entity->name, entry->entity.ptr, DIGEST_BYTES);
+		owned.entity = ret_entity;
+	}
+	return owned;
+}
+
 void
 outcome_replay(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
@@ -249,23 +257,9 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .retention_ms = entry->retention_ms,
 	    .unknown_retention_ms = entry->unknown_retention_ms,
 	};
-	struct owned_claim owned = {
-	    .key_id = entry->key_id,
-	    .owner = entry->owner,
-	    .attempt = entry->attempt,
-	    .tries = entry->tries,
-	    .created_ms = entry->created_ms,
-	    .policy = &policy,
-	    .provenance = entry->provenance,
-	    .labelled = true,
-	};
-	memcpy(owned.fingerprint, entry->fingerprint, sizeof owned.fingerprint);
-	struct store_entity entity = {
-	    .version = entry->version, .shown = entry->shown};
-	if (entry->entity.len == DIGEST_BYTES) {
-		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
-		owned.entity = &entity;
-	}
+	struct store_entity entity;
+	struct owned_claim owned = outcome_owned(entry, &entity);
+	owned.policy = &policy;
 	const struct owned_outcome outcome = {
 	    .kind = entry->kind,
 	    .stored = entry->answer,

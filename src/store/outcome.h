@@ -61,6 +61,12 @@ struct journal_about outcome_journal(struct store *store,
  */
 bool outcome_can_replay(const struct store *store, const struct key_id *key_id);
 /*
+ * What an entry of a journal says of its claim, without a policy; the entity,
+ * where it has one, is *ret_entity.
+ */
+struct owned_claim outcome_owned(
+    const struct journal_entry *entry, struct store_entity *ret_entity);
+/*
  * Starts to store an entry of a journal in Redis; what it points to lives until
  * op has ended.
  */

@@ -72,23 +72,26 @@ read_asked(struct store_call *call, const struct call_reply *reply)
 	struct store_op *op = call->op;
 	const struct seal_about about = {
 	    .key_id = call->key_id, .kind = SEAL_QUESTION};
+	read_history(op, reply);
 	op->marked = call_reply_ms(reply, MARKED) == 1;
 	op->unknown_at_ms = call_reply_ms(reply, SINCE);
 	op->started_at_ms = call_reply_ms(reply, STARTED);
 	if (op->unknown_at_ms == 0)
 		return E_MALFORMED;
-	if (op->arena == NULL)
-		return 0;
-	op->provenance =
-	    arena_dup(op->arena, call_reply_text(reply, PROVENANCE));
-	/* Of one that was not sealed for this record nothing is left. */
-	if (!seal_open_text(op->arena, &call->store->conf->store, &about,
-		call_reply_text(reply, QUESTION), &op->question))
-		op->question = SPAN("");
-	return base64_decode(op->arena, call_reply_text(reply, PRINT),
-		   BASE64_URL, &op->fingerprint) &&
-		op->fingerprint.len == DIGEST_BYTES
-	    ? 0 : E_MALFORMED;
+	if (op->arena != NULL) {
+		op->provenance =
+		    arena_dup(op->arena, call_reply_text(reply, PROVENANCE));
+		/* What was not sealed for this record is left out. */
+		if (!seal_open_text(op->arena, &call->store->conf->store,
+			&about, call_reply_text(reply, QUESTION),
+			&op->question))
+			op->question = SPAN("");
+		if (!base64_decode(op->arena, call_reply_text(reply, PRINT),
+			BASE64_URL, &op->fingerprint) ||
+		    op->fingerprint.len != DIGEST_BYTES)
+			return E_MALFORMED;
+	}
+	return read_reason(op, call_reply_text(reply, 0));
 }
 
 /* --- records --- */
@@ -140,25 +143,10 @@ on_fetched(struct store_call *call, enum call_end how, int error,
 	end_reading(call, error != 0 ? error : read_answer(call, &record));
 }
 
-/* For the operation of the call that got the head. */
-static void
-fetch_answer(const struct store_call *first, struct span head)
-{
-	struct store_call *call = call_of_record(first->store,
-	    SCRIPT_show, &first->key_id, 1, sizeof(struct fetch));
-	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
-	memcpy(fetch->head, head.ptr, sizeof fetch->head);
-	resp_number(&call->args, 1);
-	call->large = true;
-	call->done = on_fetched;
-	first->op->fetches = true;
-	call_join_op(call, first->op);
-	call_start(call);
-}
-
 /*
- * A COMPLETED record, or only its head, which is followed by no answer; status
- * is what stands for that where it was asked for briefly, or 0.
+ * A COMPLETED record, or only its head, which is followed by no answer: another
+ * call fetches that for the operation.  status is what stands for it where it
+ * was asked for briefly, or 0.
  */
 static int
 read_completed(struct store_call *call, struct span value, int status)
@@ -177,7 +165,16 @@ read_completed(struct store_call *call, struct span value, int status)
 	}
 	if (record.state != STATE_COMPLETED || record.rest.len > 0)
 		return read_answer(call, &record);
-	fetch_answer(call, value);
+	struct store_call *second = call_of_record(call->store, SCRIPT_show,
+	    &call->key_id, 1, sizeof(struct fetch));
+	struct fetch *fetch = CONTAINER_OF(second, struct fetch, call);
+	memcpy(fetch->head, value.ptr, sizeof fetch->head);
+	resp_number(&second->args, 1);
+	second->large = true;
+	second->done = on_fetched;
+	op->fetches = true;
+	call_join_op(second, op);
+	call_start(second);
 	return 0;
 }
 
@@ -204,15 +201,12 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 	struct store_op *op = call->op;
 	struct span first = call_reply_text(reply, 0);
 	struct span second = call_reply_text(reply, 1);
-	int error;
 	switch (op->verdict) {
 	case VERDICT_OURS:
 		read_history(op, reply);
 		return op->attempt > 0 ? 0 : E_MALFORMED;
 	case VERDICT_RECONCILE:
-		read_history(op, reply);
-		error = read_asked(call, reply);
-		return error != 0 ? error : read_reason(op, first);
+		return read_asked(call, reply);
 	case VERDICT_UNKNOWN:
 		op->settle_left_ms = call_reply_ms(reply, 1);
 		op->unknown_ms = call_reply_ms(reply, 2);
@@ -256,8 +250,9 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 }
 
 void
-record_reply_done(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
+record_reply_read(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply,
+    int (*read)(struct store_call *call, const struct call_reply *reply))
 {
 	struct store_op *op = call->op;
 	if (op == NULL)
@@ -269,7 +264,14 @@ record_reply_done(struct store_call *call, enum call_end how, int error,
 	op->verdict = reply->verdict;
 	op->attempt = reply->attempt;
 	op->now_ms = reply->now_ms;
-	end_reading(call, read_verdict(call, reply));
+	end_reading(call, read(call, reply));
+}
+
+void
+record_reply_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	record_reply_read(call, how, error, reply, read_verdict);
 }
 
 void

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/loop/log.h"
 #include "store/call.h"
+#include "store/outcome.h"
 #include "store/record/answer_codec.h"
 #include "store/record/label.h"
 #include "store/record/redis_keys.h"
+#include "store/record_reply.h"
 #include "store/records.h"
 
 enum {
@@ -24,34 +24,18 @@ enum {
 /* Reads the two elements from at on, ms-left and value: 0 or E_MALFORMED. */
 static int
 read_pair(const struct call_reply *reply, size_t at,
-    const struct key_id *key_id, struct record_view *ret_shown,
-    struct record *ret_record)
+    const struct key_id *key_id, struct record *ret_record)
 {
-	struct record record;
 	if (at + 2 > reply->n_extra ||
 	    reply->extra[at]->type != REDIS_REPLY_INTEGER ||
-	    reply->extra[at]->integer > REDIS_CLOCK_MAX_MS)
+	    reply->extra[at]->integer > REDIS_CLOCK_MAX_MS ||
+	    record_read(call_reply_text(reply, at + 1), ret_record) != 0)
 		return E_MALFORMED;
-	int error = record_read(call_reply_text(reply, at + 1), &record);
-	if (error != 0)
-		return error;
 	int64_t left_ms = reply->extra[at]->integer;
-	bool owned = !span_eq(record.owner, SPAN("----------------------"));
-	*ret_shown = (struct record_view){
-	    .key_id = *key_id,
-	    .state = record.state,
-	    .reason = record.reason,
-	    .attempt = record.attempt,
-	    .tries = record.tries,
-	    .from = record.from,
-	    .owner = owned ? record.owner : SPAN(""),
-	    .fingerprint = record.fingerprint,
-	    .created_ms = record.created_ms,
-	    .changed_ms = record.changed_ms,
-	    .lease_until_ms = record.lease_until_ms,
-	    .expires_ms = left_ms >= 0 ? reply->now_ms + left_ms : 0,
-	};
-	*ret_record = record;
+	ret_record->key_id = *key_id;
+	ret_record->expires_ms = left_ms >= 0 ? reply->now_ms + left_ms : 0;
+	if (span_eq(ret_record->owner, SPAN("----------------------")))
+		ret_record->owner = SPAN("");
 	return 0;
 }
 
@@ -60,8 +44,7 @@ read_pair(const struct call_reply *reply, size_t at,
  * then what people read.
  */
 static void
-keep(const struct store *store, struct arena *arena,
-    struct record_view *record)
+keep(const struct store *store, struct arena *arena, struct record *record)
 {
 	struct provenance *from = &record->from;
 	struct span *const parts[] = {&from->route, &from->method, &from->path,
@@ -73,37 +56,24 @@ keep(const struct store *store, struct arena *arena,
 		from->label = SPAN("");
 	record->owner = arena_dup(arena, record->owner);
 	record->fingerprint = arena_dup(arena, record->fingerprint);
+	record->rest = SPAN("");
 }
 
 /* --- one record --- */
 
-/* A message for a record whose head can be shown, but not its answer. */
-static const char *
-unreadable_message(struct arena *arena, struct span stored, int error)
-{
-	struct span id;
-	if (!seal_key_of(stored, &id))
-		return "it is not encrypted, and store.encryption_strict is "
-		       "true";
-	return arena_printf(arena,
-	    error == E_NO_KEY
-		? "it is encrypted with the key \"%.*s\", which "
-		  "store.encryption_keys does not have"
-		: "it cannot be decrypted with the key \"%.*s\": the id once "
-		  "named another key, or the record was changed in Redis",
-	    SPAN_FMT(id))
-	    .ptr;
-}
-
-/* The answer of a COMPLETED record, which was wanted with it. */
+/*
+ * The answer of a COMPLETED record, which was wanted with it; or why it cannot
+ * be shown, as the head can.
+ */
 static int
 read_answer(struct store *store, struct records_op *shown,
     const struct record *record)
 {
+	struct span id;
 	int error = answer_codec_read(
-	    &store->codec, &shown->record.key_id, record, &shown->op.answer);
+	    &store->codec, &record->key_id, record, &shown->op.answer);
 	if (error == E_MALFORMED) {
-		answer_codec_log_broken(&shown->record.key_id);
+		answer_codec_log_broken(&record->key_id);
 		shown->unreadable = "it is damaged";
 		shown->damaged = true;
 		return 0;
@@ -111,8 +81,19 @@ read_answer(struct store *store, struct records_op *shown,
 	shown->op.beyond = error == E_TOO_LARGE;
 	if (!answer_codec_is_shut(error))
 		return shown->op.beyond ? E_NO_MEMORY : error;
-	shown->unreadable =
-	    unreadable_message(shown->arena, record->rest, error);
+	if (!seal_key_of(record->rest, &id)) {
+		shown->unreadable = "it is not encrypted, and "
+				    "store.encryption_strict is true";
+		return 0;
+	}
+	const struct span why = arena_printf(shown->arena,
+	    error == E_NO_KEY
+		? "it is encrypted with the key \"%.*s\", which "
+		  "store.encryption_keys does not have"
+		: "it cannot be decrypted with the key \"%.*s\": the id once "
+		  "named another key, or the record was changed in Redis",
+	    SPAN_FMT(id));
+	shown->unreadable = why.ptr;
 	return 0;
 }
 
@@ -143,10 +124,9 @@ read_shown(struct store_call *call, const struct call_reply *reply)
 		return 0;
 
 	struct record record;
-	int error =
-	    read_pair(reply, 1, &call->key_id, &shown->record, &record);
-	if (error != 0)
-		return error;
+	if (read_pair(reply, 1, &call->key_id, &record) != 0)
+		return E_MALFORMED;
+	shown->record = record;
 	keep(call->store, shown->arena, &shown->record);
 	shown->status = call_reply_status(reply, 3);
 	return record.state == STATE_COMPLETED && record.rest.len > 0
@@ -158,21 +138,7 @@ static void
 on_shown(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	struct store_op *op = call->op;
-	if (op == NULL)
-		return;
-	if (how == CALL_ANSWERED) {
-		op->verdict = reply->verdict;
-		op->attempt = reply->attempt;
-		op->now_ms = reply->now_ms;
-		error = read_shown(call, reply);
-	}
-	if (error == E_MALFORMED) {
-		answer_codec_log_broken(&call->key_id);
-		op->verdict = VERDICT_BROKEN;
-		error = 0;
-	}
-	call_end_op(call, error);
+	record_reply_read(call, how, error, reply, read_shown);
 }
 
 static struct store_call *
@@ -207,14 +173,10 @@ static void
 replace(struct store *store, struct records_op *shown,
     const struct journal_entry *entry)
 {
-	bool raises = entry->entity.len == DIGEST_BYTES;
-	struct store_entity entity = {
-	    .version = entry->version, .shown = entry->shown};
-	char label[LABEL_INDEX_CHARS + 1];
-	label_index_of(
-	    &store->conf->store, &entry->key_id, entry->provenance, label);
+	struct store_entity entity;
+	const struct owned_claim owned = outcome_owned(entry, &entity);
 	struct store_call *call = shown_call(store, shown, SCRIPT_operate,
-	    &entry->key_id, raises ? 17 : 13);
+	    &entry->key_id, owned.entity != NULL ? 17 : 13);
 	shown->bare = true;
 	resp_arg(&call->args, SPAN("replace"));
 	resp_number(&call->args, entry->retention_ms);
@@ -223,36 +185,11 @@ replace(struct store *store, struct records_op *shown,
 	resp_number(&call->args, 0);
 	resp_arg(&call->args, SPAN(""));
 	resp_arg(&call->args, SPAN(""));
-	call_arg_labelled(call, &entry->owner, label);
-	call_arg_attempt(call, entry->attempt);
-	call_arg_make_again(call, entry->fingerprint, entry->tries,
-	    entry->created_ms, entry->provenance);
-	if (raises) {
-		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
-		call_arg_entity(call, &entity);
-		resp_number(&call->args, entry->unknown_retention_ms);
-	}
-	call->large = store_is_large(call->args.len);
+	call_arg_labelled(call, &owned.owner, owned.provenance);
+	call_arg_attempt(call, owned.attempt);
+	call_arg_make_again(call, &owned, entry->unknown_retention_ms);
+	call->large = call->args.len >= STORE_LARGE_BYTES;
 	call_start(call);
-}
-
-/* The order's answer, if any, as its argument. */
-static void
-answer_arg(struct store *store, struct store_call *call,
-    const struct records_order *order)
-{
-	char *bytes = NULL;
-	size_t len = 0;
-	if (order->answer != NULL) {
-		const struct seal_about about = {.key_id = call->key_id,
-		    .state = STATE_COMPLETED,
-		    .attempt = order->attempt,
-		    .fingerprint = order->fingerprint};
-		answer_codec_write(
-		    &store->codec, &about, order->answer, &bytes, &len);
-	}
-	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
-	free(bytes);
 }
 
 void
@@ -270,30 +207,37 @@ records_operate(struct store *store, struct records_op *shown,
 	    [ACT_RELEASE_FAILED] = "replay",
 	};
 	const struct answer *answer = order->answer;
-	char label[LABEL_INDEX_CHARS + 1] = "";
+	char label[LABEL_INDEX_CHARS + 1] = "", *bytes = NULL;
+	struct span stored = SPAN("");
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
+	if (answer != NULL)
+		stored = answer_codec_write(&store->codec, key_id,
+		    order->attempt, order->fingerprint, answer, &bytes);
 	struct store_call *call =
 	    shown_call(store, shown, SCRIPT_operate, key_id, 9);
 	shown->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
-	answer_arg(store, call, order);
+	resp_arg(&call->args, stored);
+	free(bytes);
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
 	resp_arg(&call->args,
 	    provenance_act_text(shown->arena, order->note, order->who));
-	if (order->act == ACT_COMPLETE && order->label.len > 0)
-		(void)label_index(&store->conf->store, order->label, 0, label);
-	if (order->act == ACT_COMPLETE)
+	if (order->act == ACT_COMPLETE) {
+		if (order->label.len > 0)
+			(void)label_index(
+			    &store->conf->store, order->label, 0, label);
 		resp_arg(&call->args, span_str(label));
-	else
+	} else {
 		resp_number(&call->args,
 		    order->retention_ms > store->longest_ms
 			? order->retention_ms
 			: store->longest_ms);
+	}
 	resp_number(&call->args, order->changed_ms);
-	call->large = store_is_large(call->args.len);
+	call->large = call->args.len >= STORE_LARGE_BYTES;
 	call_start(call);
 }
 
@@ -348,36 +292,27 @@ add_to_group(
 	return true;
 }
 
-static bool
-add_counts(struct records_count *count, const struct call_reply *reply)
-{
-	static const enum record_state states[] = {
-	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
-	enum { STATES = sizeof states / sizeof *states };
-	for (size_t i = 0; i < STATES; i++) {
-		int64_t n = number_at(reply, i);
-		if (n < 0)
-			return false;
-		count->records[states[i]] += (uint64_t)n;
-	}
-	for (size_t at = STATES; at < reply->n_extra; at += 3)
-		if (!add_to_group(count, reply, at))
-			return false;
-	return true;
-}
-
 static void
 on_counted(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
+	static const enum record_state states[] = {
+	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
+	enum { STATES = sizeof states / sizeof *states };
 	if (call->op == NULL)
 		return;
 	struct records_count *count =
 	    CONTAINER_OF(call->op, struct records_count, op);
-	if (how == CALL_ANSWERED && !add_counts(count, reply)) {
-		call_log_odd(call);
-		error = E_STORE_REFUSED;
+	bool sound = how == CALL_ANSWERED;
+	for (size_t i = 0; sound && i < STATES; i++) {
+		int64_t n = number_at(reply, i);
+		sound = n >= 0;
+		count->records[states[i]] += sound ? (uint64_t)n : 0;
 	}
+	for (size_t at = STATES; sound && at < reply->n_extra; at += 3)
+		sound = add_to_group(count, reply, at);
+	if (how == CALL_ANSWERED && !sound)
+		error = call_log_odd(call);
 	if (error == 0 && count->op.failure == 0 &&
 	    count->shard < call->store->conf->store.shards)
 		call_start(count_call(call->store, count));
@@ -419,10 +354,9 @@ records_count(struct store *store, struct records_count *count)
 
 void
 records_list_place(
-    const struct record_view *record, char ret_place[PLACE_CHARS + 1])
+    const struct record *record, char ret_place[PLACE_CHARS + 1])
 {
-	must(snprintf(ret_place, STAMP_DIGITS + 1, "%013" PRId64,
-		 record->changed_ms) == STAMP_DIGITS);
+	digits_pad(ret_place, STAMP_DIGITS, record->changed_ms);
 	hex_encode(
 	    record->key_id.bytes, DIGEST_BYTES, ret_place + STAMP_DIGITS);
 }
@@ -431,30 +365,27 @@ bool
 records_list_is_place(struct span place)
 {
 	uint8_t bytes[DIGEST_BYTES];
-	if (place.len != PLACE_CHARS)
-		return false;
 	int64_t stamp;
-	return digits_read(span_of(place.ptr, STAMP_DIGITS), INT64_MAX,
-		   &stamp) &&
+	return place.len == PLACE_CHARS &&
+	    digits_read(
+		span_of(place.ptr, STAMP_DIGITS), INT64_MAX, &stamp) &&
 	    hex_decode(span_from(place, STAMP_DIGITS), bytes, sizeof bytes);
-}
-
-static bool
-is_before(const struct record_view *a, const struct record_view *b)
-{
-	if (a->changed_ms != b->changed_ms)
-		return a->changed_ms < b->changed_ms;
-	return memcmp(&a->key_id, &b->key_id, sizeof a->key_id) < 0;
 }
 
 /* Inserts in order; keeps one more than the page has, to know of more. */
 static void
 insert_record(const struct store *store, struct records_list *list,
-    const struct record_view *record)
+    const struct record *record)
 {
 	size_t at = list->count;
-	while (at > 0 && is_before(record, &list->records[at - 1]))
-		at--;
+	for (; at > 0; at--) {
+		const struct record *before = &list->records[at - 1];
+		if (before->changed_ms < record->changed_ms ||
+		    (before->changed_ms == record->changed_ms &&
+			memcmp(&before->key_id, &record->key_id,
+			    sizeof before->key_id) <= 0))
+			break;
+	}
 	if (at > list->limit)
 		return;
 	if (list->count <= list->limit)
@@ -480,11 +411,10 @@ on_list(struct store_call *call, enum call_end how, int error,
 	for (size_t i = 0;
 	     how == CALL_ANSWERED && i + 3 <= reply->n_extra; i += 3) {
 		struct key_id key_id;
-		struct record_view record;
-		struct record read;
+		struct record record;
 		if (hex_decode(call_reply_text(reply, i), key_id.bytes,
 			sizeof key_id.bytes) &&
-		    read_pair(reply, i + 1, &key_id, &record, &read) == 0)
+		    read_pair(reply, i + 1, &key_id, &record) == 0)
 			insert_record(call->store, list, &record);
 	}
 	if (how == CALL_ANSWERED && list->op.failure == 0 &&

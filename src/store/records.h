@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "store/journal/journal_entry.h"
-#include "store/record/provenance.h"
+#include "store/record/record.h"
 #include "store/store.h"
 
 /*
@@ -12,26 +12,10 @@
  * decides whether the record's state allows it.  It knows nothing of HTTP.
  * Operations and their errors are as in store.h: an act that ended in an error
  * may have been done all the same.  The store's own thread only.  What a record
- * points to lives in the arena that the operation was given; an answer is
- * counted, and the caller unrefs it.
+ * points to lives in the arena that the operation was given; its label is as
+ * people read it, the owner of one that is nobody's is empty, and so is its
+ * rest.  An answer is counted, and the caller unrefs it.
  */
-
-struct record_view {
-	struct key_id key_id;
-	enum record_state state;
-	enum reason reason; /* of an UNKNOWN */
-	uint32_t attempt;
-	/* So many were sent, and count, since an operator last set it free. */
-	uint32_t tries;
-	struct provenance from; /* its label as people read it */
-	struct span owner; /* TOKEN_CHARS; empty: nobody */
-	struct span fingerprint; /* as in the record */
-	/* Milliseconds since 1970, by Redis' clock. */
-	int64_t created_ms;
-	int64_t changed_ms;
-	int64_t lease_until_ms;
-	int64_t expires_ms; /* 0: never */
-};
 
 /*
  * One record, shown or changed.  Verdicts: DONE, with record, and where it is
@@ -41,7 +25,7 @@ struct record_view {
 struct records_op {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
-	struct record_view record;
+	struct record record;
 	/* Why its answer cannot be read, a message; NULL: it can. */
 	const char *unreadable;
 	bool damaged; /* that is because it makes no sense */
@@ -141,7 +125,7 @@ struct records_list {
 	size_t limit;         /* 1 or more */
 	struct span after;    /* place of the last record; empty: first page */
 	/* Set at the end: */
-	struct record_view *records; /* at most limit */
+	struct record *records; /* at most limit */
 	size_t count;
 	bool more; /* more follow */
 	/* The store's own: */
@@ -155,6 +139,6 @@ void records_list(struct store *store, struct records_list *list);
  */
 enum { PLACE_CHARS = 13 + DIGEST_HEX };
 void records_list_place(
-    const struct record_view *record, char ret_place[PLACE_CHARS + 1]);
+    const struct record *record, char ret_place[PLACE_CHARS + 1]);
 /* True: records_list_place() can have made it. */
 bool records_list_is_place(struct span place);

@@ -39,8 +39,10 @@ void
 shared_arg_key(const struct shared *shared, struct store_call *call,
     const char *word, const char *more)
 {
-	redis_keys_shared(&call->args, shared->store->conf, shared->shard,
-	    word, shared->kind, shared->name, more);
+	char *name = mem_printf(":%s:%s%s", shared->kind, shared->name, more);
+	redis_keys_index_of(&call->args, shared->store->conf, shared->shard,
+	    word, name);
+	free(name);
 }
 
 void

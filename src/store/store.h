@@ -114,13 +114,8 @@ MUST_USE bool store_memory(const struct store *store, uint64_t *ret_bytes,
 unsigned store_unsettled(const struct store *store);
 
 /*
- * An answer of so many stored bytes goes by a connection of its own, in both
- * directions, as it may take longer than a claim may wait (brief() of
+ * An answer of so many stored bytes, or more, goes by a connection of its own,
+ * in both directions, as it may take longer than a claim may wait (brief() of
  * lua/brief.lua holds back as much from the other connection).
  */
 enum { STORE_LARGE_BYTES = 64 * 1024 };
-static inline bool
-store_is_large(size_t answer_bytes)
-{
-	return answer_bytes >= STORE_LARGE_BYTES;
-}

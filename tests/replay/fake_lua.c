@@ -235,9 +235,8 @@ redis_delete_damaged(void)
 void
 redis_ask(const char *id_hex, bool drops)
 {
-	static const char *const keys[][2] = {{"letter", ":"}, {"lane", ":"},
-	    {"lanes", ""}, {"letters", ""}, {"behind", ""}, {"written", ""},
-	    {"begun", ""}};
+	static const char *const keys[] = {"letter", "lane", "lanes",
+	    "letters", "behind", "written", "begun"};
 	const size_t count = sizeof keys / sizeof *keys;
 	struct resp command = {0};
 	char *reply;
@@ -247,8 +246,8 @@ redis_ask(const char *id_hex, bool drops)
 	resp_arg(&command, span_str(names.sha[SCRIPT_letter]));
 	resp_number(&command, (int64_t)count);
 	for (size_t i = 0; i < count; i++)
-		redis_keys_shared(&command, world.confs[0], 0, keys[i][0],
-		    "source", "s", keys[i][1]);
+		redis_keys_index_of(&command, world.confs[0], 0, keys[i],
+		    i < 2 ? ":source:s:" : ":source:s");
 	resp_arg(&command, SPAN("ask"));
 	resp_arg(&command, span_str(id_hex));
 	resp_arg(&command, SPAN(""));
@@ -271,8 +270,8 @@ redis_pause(bool on)
 	resp_arg(&command, SPAN("EVALSHA"));
 	resp_arg(&command, span_str(names.sha[SCRIPT_pause]));
 	resp_number(&command, 1);
-	redis_keys_shared(
-	    &command, world.confs[0], 0, "pause", "source", "s", "");
+	redis_keys_index_of(
+	    &command, world.confs[0], 0, "pause", ":source:s");
 	resp_arg(&command, on ? SPAN("pause") : SPAN("resume"));
 	resp_arg(&command, SPAN("the operator"));
 	resp_arg(&command, SPAN(""));

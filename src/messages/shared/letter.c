@@ -47,10 +47,7 @@ read_answer(struct letter_op *op, struct store_call *call,
 		return 0;
 	int error = letter_stored_read(&op->letters->shared, reply, SAID_LETTER,
 	    reply->n_extra, op->arena, &op->letter, &op->sealed_shut);
-	if (error != E_MALFORMED)
-		return error;
-	call_log_odd(call);
-	return E_STORE_REFUSED;
+	return error == E_MALFORMED ? call_log_odd(call) : error;
 }
 
 static void
@@ -100,8 +97,9 @@ begin_call(struct letter_op *op, unsigned shard, enum script script,
  * sent to; where nobody waits for it any more, it may not.
  */
 static void
-on_put_prepare(struct store_call *call)
+on_put_prepare(struct batch_item *item)
 {
+	struct store_call *call = CONTAINER_OF(item, struct store_call, item);
 	if (call->op == NULL)
 		return;
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
@@ -133,8 +131,8 @@ letter_put(struct letters *letters, struct letter_op *op,
 	resp_arg(&call->args, SPAN("0000000000000"));
 	op->until_us = until_us;
 	op->until_at = call->args.len - UNTIL_DIGITS - 2;
-	call->prepare = on_put_prepare;
-	call->large = store_is_large(call->args.len);
+	call->item.prepare = on_put_prepare;
+	call->large = call->args.len >= STORE_LARGE_BYTES;
 	call_start(call);
 }
 

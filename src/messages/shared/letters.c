@@ -208,10 +208,8 @@ on_looked(struct store_call *call, enum call_end how, int error,
 	bool older = how == CALL_ANSWERED && reply->now_ms <= shard->changed_ms;
 	bool ok = older ||
 	    (how == CALL_ANSWERED && take_shard(letters, shard, reply));
-	if (how == CALL_ANSWERED && !ok) {
-		call_log_odd(call);
-		error = E_STORE_REFUSED;
-	}
+	if (how == CALL_ANSWERED && !ok)
+		error = call_log_odd(call);
 	letters->n_failed += !ok - (size_t)shard->failed;
 	shard->failed = !ok;
 	/* Trouble with one is not over because another one is well. */

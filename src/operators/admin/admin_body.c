@@ -90,7 +90,7 @@ put_provenance(json_t *json, const struct provenance *from)
 }
 
 json_t *
-admin_body_record(const struct record_view *record,
+admin_body_record(const struct record *record,
     const struct answer *answer, bool with_body)
 {
 	char hex[DIGEST_HEX + 1];

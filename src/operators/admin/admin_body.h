@@ -18,7 +18,7 @@ const char *admin_body_state(enum record_state state);
 /* Makes a string of a time: RFC 3339, UTC, with milliseconds. */
 json_t *admin_body_time(int64_t wall_ms);
 /* Makes a record; answer is the stored one, or NULL where it was not read. */
-json_t *admin_body_record(const struct record_view *record,
+json_t *admin_body_record(const struct record *record,
     const struct answer *answer, bool with_body);
 /* Makes the record that was found, with its answer where that opens. */
 json_t *admin_body_shown(const struct records_op *look, bool with_body);

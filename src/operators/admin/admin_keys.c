@@ -74,7 +74,7 @@ route_of(const struct admin_request *a, struct span name)
  * and nobody has to come back for that.
  */
 static json_t *
-with_askable(const struct admin_request *a, const struct record_view *record,
+with_askable(const struct admin_request *a, const struct record *record,
     json_t *json)
 {
 	const struct conf_route *route = route_of(a, record->from.route);
@@ -174,7 +174,7 @@ has(struct span text, struct span part)
 
 /* True where it has route and reason, and the text where people look for it. */
 static bool
-is_sought(const struct admin_request *a, const struct record_view *record)
+is_sought(const struct admin_request *a, const struct record *record)
 {
 	char hex[DIGEST_HEX + 1];
 	const struct provenance *from = &record->from;
@@ -192,7 +192,7 @@ is_sought(const struct admin_request *a, const struct record_view *record)
 
 /* Ends a page; the next one begins behind last.  NULL: there is none. */
 static enum after
-answer_list(struct admin_request *a, const struct record_view *last)
+answer_list(struct admin_request *a, const struct record *last)
 {
 	char place[PLACE_CHARS + 1];
 	json_t *next = json_null();
@@ -211,7 +211,7 @@ admin_keys_listed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	struct records_list *list = &a->list;
-	const struct record_view *last = NULL;
+	const struct record *last = NULL;
 	if (list->op.op.error != 0)
 		return admin_answer_store_failed(a, &list->op.op,
 		    SPAN("Redis did not answer, or refused; there is no "

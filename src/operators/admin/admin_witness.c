@@ -235,7 +235,7 @@ admin_witness_ask(struct admin_request *a, const struct conf_route *route)
 enum after
 admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
 {
-	const struct record_view *record = &a->look.record;
+	const struct record *record = &a->look.record;
 	struct admin_errand *errand = new_errand(a, route);
 	errand->witness.attempt = record->attempt;
 	/* Those before it may be unknown, too: as many as were sent. */

@@ -29,37 +29,6 @@ put_number(char *at, size_t number, char behind)
 }
 
 /*
- * A line of six numbers: status, head_length (or "-"), 1 where the body was too
- * large to keep, number of fields, lengths of the request's id and of the body.
- * Then the id; each field with its two lengths; the body.
- */
-static char *
-put_answer(char *at, const struct answer *answer)
-{
-	at = put_number(at, (size_t)answer->status, ' ');
-	if (answer->head_length >= 0)
-		at = put_number(at, (size_t)answer->head_length, ' ');
-	else
-		at = span_put(at, SPAN("- "));
-	at = put_number(at, answer->not_kept, ' ');
-	at = put_number(at, answer->fields.count, ' ');
-	at = put_number(at, answer->request_id.len, ' ');
-	at = put_number(at, answer->body.len, '\n');
-	at = span_put(at, answer->request_id);
-	at = span_put(at, SPAN("\n"));
-	for (size_t i = 0; i < answer->fields.count; i++) {
-		const struct field *field = &answer->fields.list[i];
-		at = put_number(at, field->name.len, ' ');
-		at = put_number(at, field->value.len, '\n');
-		at = span_put(at, field->name);
-		at = span_put(at, SPAN(": "));
-		at = span_put(at, field->value);
-		at = span_put(at, SPAN("\n"));
-	}
-	return span_put(at, body_span(&answer->body));
-}
-
-/*
  * Compresses, and puts a frame of Zstandard behind it that holds the status and
  * that readers skip; false where that does not make it smaller.
  */
@@ -88,6 +57,11 @@ compress(ZSTD_CCtx *zstd, int status, struct span plain, char **ret_bytes,
 	return false;
 }
 
+/*
+ * The text is a line of six numbers: status, head_length (or "-"), 1 where the
+ * body was too large to keep, number of fields, lengths of the request's id and
+ * of the body.  Then the id; each field with its two lengths; the body.
+ */
 void
 answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
     char **ret_bytes, size_t *ret_len)
@@ -99,8 +73,28 @@ answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
 		    answer->fields.list[i].value.len;
 	char *bytes = mem_grow(NULL, most);
 	char *plain = span_put(bytes, SPAN("p\n"));
-	char *end = put_answer(plain, answer);
-	size_t len = (size_t)(end - plain);
+	char *at = put_number(plain, (size_t)answer->status, ' ');
+	if (answer->head_length >= 0)
+		at = put_number(at, (size_t)answer->head_length, ' ');
+	else
+		at = span_put(at, SPAN("- "));
+	at = put_number(at, answer->not_kept, ' ');
+	at = put_number(at, answer->fields.count, ' ');
+	at = put_number(at, answer->request_id.len, ' ');
+	at = put_number(at, answer->body.len, '\n');
+	at = span_put(at, answer->request_id);
+	at = span_put(at, SPAN("\n"));
+	for (size_t i = 0; i < answer->fields.count; i++) {
+		const struct field *field = &answer->fields.list[i];
+		at = put_number(at, field->name.len, ' ');
+		at = put_number(at, field->value.len, '\n');
+		at = span_put(at, field->name);
+		at = span_put(at, SPAN(": "));
+		at = span_put(at, field->value);
+		at = span_put(at, SPAN("\n"));
+	}
+	at = span_put(at, body_span(&answer->body));
+	size_t len = (size_t)(at - plain);
 	if (zstd != NULL && len > COMPRESS_FROM &&
 	    compress(zstd, answer->status, span_of(plain, len), ret_bytes,
 		ret_len)) {
@@ -108,7 +102,7 @@ answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
 		return;
 	}
 	*ret_bytes = bytes;
-	*ret_len = (size_t)(end - bytes);
+	*ret_len = (size_t)(at - bytes);
 }
 
 /* --- decoding --- */
@@ -264,22 +258,24 @@ answer_codec_end(struct answer_codec *codec)
 	*codec = (struct answer_codec){0};
 }
 
-void
+struct span
 answer_codec_write(const struct answer_codec *codec,
-    const struct seal_about *about, const struct answer *answer,
-    char **ret_bytes, size_t *ret_len)
+    const struct key_id *key_id, uint32_t attempt, struct span fingerprint,
+    const struct answer *answer, char **ret_bytes)
 {
-	const struct conf_store *conf = codec->conf;
-	char *plain;
 	size_t len;
-	answer_codec_encode(answer, codec->compress, &plain, &len);
-	if (conf->n_encryption_keys == 0) {
-		*ret_bytes = plain;
-		*ret_len = len;
-		return;
+	answer_codec_encode(answer, codec->compress, ret_bytes, &len);
+	if (codec->conf->n_encryption_keys > 0) {
+		const struct seal_about about = {.key_id = *key_id,
+		    .state = STATE_COMPLETED,
+		    .attempt = attempt,
+		    .fingerprint = fingerprint};
+		char *plain = *ret_bytes;
+		seal_close(codec->conf, &about, span_of(plain, len), ret_bytes,
+		    &len);
+		free(plain);
 	}
-	seal_close(conf, about, span_of(plain, len), ret_bytes, ret_len);
-	free(plain);
+	return span_of(*ret_bytes, len);
 }
 
 static void

@@ -27,12 +27,13 @@ void answer_codec_init(struct answer_codec *codec,
 void answer_codec_end(struct answer_codec *codec);
 
 /*
- * The bytes of an answer as they are stored; about is what they are sealed for.
- * The caller frees *ret_bytes.
+ * The bytes of an answer as that attempt's COMPLETED record has them, for which
+ * they are sealed: without encryption keys fingerprint (TOKEN_CHARS) is not
+ * read.  The caller frees *ret_bytes.
  */
-void answer_codec_write(const struct answer_codec *codec,
-    const struct seal_about *about, const struct answer *answer,
-    char **ret_bytes, size_t *ret_len);
+struct span answer_codec_write(const struct answer_codec *codec,
+    const struct key_id *key_id, uint32_t attempt, struct span fingerprint,
+    const struct answer *answer, char **ret_bytes);
 /*
  * Reads the answer of a COMPLETED record.  0; E_NO_MEMORY where the budget does
  * not allow it now, E_TOO_LARGE where all of it would not; E_MALFORMED; or,
@@ -52,8 +53,8 @@ void answer_codec_log_broken(const struct key_id *key_id);
  * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,
  * RFC 8878), and a frame to be skipped whose three bytes are the status, for
  * scripts.  The text is a head with the length of everything in it, and then
- * the body (put_answer in answer_codec.c).  zstd is NULL: it is not compressed.
- * The caller frees *ret_bytes.
+ * the body (answer_codec.c).  zstd is NULL: it is not compressed.  The caller
+ * frees *ret_bytes.
  */
 void answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
     char **ret_bytes, size_t *ret_len);

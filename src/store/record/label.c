@@ -53,20 +53,6 @@ label_index(const struct conf_store *conf, struct span text, size_t nth,
 }
 
 void
-label_index_of(const struct conf_store *conf, const struct key_id *key_id,
-    struct span provenance, char ret_name[LABEL_INDEX_CHARS + 1])
-{
-	struct span text, stored = provenance_read(provenance).label;
-	*ret_name = '\0';
-	if (stored.len == 0)
-		return;
-	struct arena *scratch = arena_new();
-	if (label_read(scratch, conf, key_id, stored, &text))
-		(void)label_index(conf, text, 0, ret_name);
-	arena_free(&scratch);
-}
-
-void
 label_log(struct logline *line, const struct conf_store *conf,
     const struct key_id *key_id, const struct provenance *from)
 {

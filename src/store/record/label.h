@@ -35,9 +35,6 @@ MUST_USE bool label_read(struct arena *arena, const struct conf_store *conf,
 enum { LABEL_INDEX_CHARS = 22 };
 bool label_index(const struct conf_store *conf, struct span text, size_t nth,
     char ret_name[LABEL_INDEX_CHARS + 1]);
-/* That of the label in a provenance; "": that has none. */
-void label_index_of(const struct conf_store *conf, const struct key_id *key_id,
-    struct span provenance, char ret_name[LABEL_INDEX_CHARS + 1]);
 
 /* Adds request_id and label to a line of the log, where they are known. */
 void label_log(struct logline *line, const struct conf_store *conf,

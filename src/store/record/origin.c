@@ -13,22 +13,19 @@ digest_number(struct digest *digest, int64_t number)
 	digest_part(digest, span_of(digits, digits_put(digits, number)));
 }
 
-static void
-digest_list(struct digest *digest, const struct strings *list)
-{
-	digest_number(digest, (int64_t)list->count);
-	for (size_t i = 0; i < list->count; i++)
-		digest_part(digest, span_str(list->list[i]));
-}
-
 void
 origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES])
 {
 	const struct conf_store *store = &conf->store;
+	const struct strings *const lists[] = {
+	    &store->redis.cluster, &store->redis.sentinels};
 	struct digest digest;
 	digest_begin(&digest, SPAN("place"), SPAN(""));
-	digest_list(&digest, &store->redis.cluster);
-	digest_list(&digest, &store->redis.sentinels);
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		digest_number(&digest, (int64_t)lists[i]->count);
+		for (size_t k = 0; k < lists[i]->count; k++)
+			digest_part(&digest, span_str(lists[i]->list[k]));
+	}
 	if (store->redis.master != NULL)
 		digest_part(&digest, span_str(store->redis.master));
 	if (store->redis.managed) {

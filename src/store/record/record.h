@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "store/record/key_id.h"
 #include "store/record/provenance.h"
 #include "store/record/reason.h"
 #include "store/record/state.h"
@@ -20,8 +21,9 @@ enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
 /* The spans point into the value that was read. */
 struct record {
 	enum record_state state;
-	enum reason reason;
+	enum reason reason; /* of an UNKNOWN */
 	uint32_t attempt;
+	/* So many were sent, and count, since an operator last set it free. */
 	uint32_t tries;
 	int64_t created_ms; /* since 1970, by Redis' clock, as the next two */
 	int64_t changed_ms;
@@ -30,11 +32,14 @@ struct record {
 	struct span fingerprint;
 	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
+	/* The value has them not; set where operators see it (records.h): */
+	struct key_id key_id;
+	int64_t expires_ms; /* 0: never */
 };
 
 /*
- * Reads a value; E_MALFORMED where it is no record of our versions ("o1", and
- * "o2" with notes, which are for the scripts).
+ * Reads a value, up to rest; E_MALFORMED where it is no record of our versions
+ * ("o1", and "o2" with notes, which are for the scripts).
  */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 

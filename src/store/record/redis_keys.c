@@ -28,16 +28,6 @@ redis_keys_index_of(struct resp *resp, const struct conf *conf, unsigned shard,
 }
 
 void
-redis_keys_observation(
-    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
-{
-	char hex[DIGEST_HEX + 1];
-	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	redis_keys_index_of(
-	    resp, conf, redis_keys_shard(conf, key_id), "o:", hex);
-}
-
-void
 redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word)
 {
@@ -116,15 +106,6 @@ redis_keys_entity(struct resp *resp, const struct conf *conf,
 	memcpy(text + len, "}:e:", 4);
 	hex_encode(name, DIGEST_BYTES, text + len + 4);
 	resp_arg(resp, span_of(text, len + 4 + DIGEST_HEX));
-}
-
-void
-redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
-    const char *word, const char *kind, const char *name, const char *more)
-{
-	char *id = mem_printf(":%s:%s%s", kind, name, more);
-	redis_keys_index_of(resp, conf, shard, word, id);
-	free(id);
 }
 
 /*

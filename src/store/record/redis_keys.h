@@ -13,9 +13,6 @@
 /* The shard of a record, below store.shards. */
 unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 
-/* Appends PREFIX:{SHARD}:o:KEYID, of a key that is only observed. */
-void redis_keys_observation(
-    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
 /*
  * Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held"; in
  * shard 0 also "store", the store's id (record/origin.h), and "data", the id of
@@ -26,7 +23,10 @@ void redis_keys_index(struct resp *resp, const struct conf *conf,
 
 /*
  * Appends PREFIX:{SHARD}:WORD and a name: of "asking:" and a route, what is
- * UNKNOWN of that; of "label:" and what label_index() makes, a label's records.
+ * UNKNOWN of that; of "label:" and what label_index() makes, a label's records;
+ * of "o:" and a KEYID, a key that is only observed.  Of what all gateways share
+ * of a source or a relay, WORD is one such as "leadership", "pause", "kept" or
+ * "floor", and the name :KIND:NAME and more (store/shared.h).
  */
 void redis_keys_index_of(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word, const char *name);
@@ -60,15 +60,6 @@ size_t redis_keys_indexes(
  */
 void redis_keys_entity(struct resp *resp, const struct conf *conf,
     const uint8_t name[DIGEST_BYTES]);
-
-/*
- * Appends PREFIX:{SHARD}:WORD:KIND:NAME and more, what all gateways share of a
- * source or a relay (src/messages/shared/); WORD is "leadership", "pause",
- * "kept" or "floor".
- */
-void redis_keys_shared(struct resp *resp, const struct conf *conf,
-    unsigned shard, const char *word, const char *kind, const char *name,
-    const char *more);
 
 /* The meaning of a key in Redis to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };

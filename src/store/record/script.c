@@ -8,20 +8,22 @@
 #include "base/test_build.h"
 #include "store/record/script.h"
 
+static const struct {
+	const char *name;
+	const char *word;
+	const char *text;
+} scripts[] = {
+#define SCRIPT(name, word) {#name, word, script_##name},
+#include "tbl/scripts.h"
+#undef SCRIPT
+};
+
 struct span
 script_text(enum script script)
 {
-	switch (script) {
-#define SCRIPT(name, word) \
-	case SCRIPT_##name: \
-		return span_str(SCRIPT_IN_TRIAL(#name, script_##name));
-#include "tbl/scripts.h"
-#undef SCRIPT
-	case SCRIPT_COUNT_:
-		break;
-	}
-	must(false);
-	return SPAN("");
+	must((unsigned)script < SCRIPT_COUNT_);
+	return span_str(
+	    SCRIPT_IN_TRIAL(scripts[script].name, scripts[script].text));
 }
 
 void
@@ -37,24 +39,8 @@ script_names(struct script_names *ret_names)
 const char *
 script_word(enum script script)
 {
-	static const char *const words[] = {
-#define SCRIPT(name, word) word,
-#include "tbl/scripts.h"
-#undef SCRIPT
-	};
 	must((unsigned)script < SCRIPT_COUNT_);
-	return words[script];
-}
-
-bool
-script_answers(enum script script, enum verdict verdict)
-{
-	static const bool answers[SCRIPT_COUNT_][VERDICT_COUNT_] = {
-#define ANSWER(script, verdict) [SCRIPT_##script][VERDICT_##verdict] = true,
-#include "tbl/answers.h"
-#undef ANSWER
-	};
-	return answers[script][verdict];
+	return scripts[script].word;
 }
 
 /* --- the library of functions --- */
@@ -79,11 +65,6 @@ print_function(FILE *out, const char *name, struct span flags)
 static void
 write_library(struct function_library *library, const char *digits)
 {
-	static const char *const names[] = {
-#define SCRIPT(name, word) #name,
-#include "tbl/scripts.h"
-#undef SCRIPT
-	};
 	const struct span start = SPAN("#!lua flags=");
 	size_t len;
 	FILE *out = open_memstream(&library->text, &len);
@@ -99,7 +80,7 @@ write_library(struct function_library *library, const char *digits)
 		}
 		char *function = library->functions[i];
 		snprintf(function, FUNCTION_CHARS + 1, "%s_%s", library->name,
-		    names[i]);
+		    scripts[i].name);
 		fprintf(out,
 		    "do\nlocal function step(KEYS, ARGV)\n%.*s\nend\n",
 		    (int)script.len, script.ptr);
@@ -141,27 +122,4 @@ script_library_free(struct function_library **library)
 		return;
 	free(l->text);
 	free(l);
-}
-
-/* --- the command that runs one --- */
-
-void
-script_command_begin(struct resp *command, const struct script_names *names,
-    const struct function_library *library, enum script script,
-    enum script_as as, size_t n_args)
-{
-	resp_begin(command, 2 + n_args);
-	if (library != NULL) {
-		resp_arg(command, SPAN("FCALL"));
-		resp_arg(command,
-		    span_str(as == SCRIPT_AS_READER
-			    ? library->readers[script]
-			    : library->functions[script]));
-	} else if (as == SCRIPT_AS_TEXT) {
-		resp_arg(command, SPAN("EVAL"));
-		resp_arg(command, script_text(script));
-	} else {
-		resp_arg(command, SPAN("EVALSHA"));
-		resp_arg(command, span_of(names->sha[script], SHA1_HEX));
-	}
 }

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "base/span.h"
-#include "store/record/verdict.h"
-#include "store/redis/resp.h"
 #include "store/redis/sha1.h"
 
 /*
@@ -33,8 +31,6 @@ void script_names(struct script_names *ret_names);
 struct span script_text(enum script script);
 /* A script's word in metrics and the log (tbl/scripts.h), such as "claim". */
 const char *script_word(enum script script);
-/* True where a script may answer with that verdict (tbl/answers.h). */
-bool script_answers(enum script script, enum verdict verdict);
 
 /* --- the library of functions --- */
 
@@ -69,20 +65,3 @@ struct function_library {
 struct function_library *script_library_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
 void script_library_free(struct function_library **library);
-
-/* --- the command that runs one --- */
-
-enum script_as {
-	SCRIPT_AS_NAME, /* EVALSHA, or FCALL of the function */
-	SCRIPT_AS_TEXT, /* EVAL; of functions the same as SCRIPT_AS_NAME */
-	SCRIPT_AS_READER, /* FCALL of the function that only reads */
-};
-
-/*
- * Begins a command that runs the script: n_args arguments follow, of which the
- * first is the number of keys.  library: NULL where scripts are run by their
- * text.
- */
-void script_command_begin(struct resp *command,
-    const struct script_names *names, const struct function_library *library,
-    enum script script, enum script_as as, size_t n_args);

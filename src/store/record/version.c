@@ -12,21 +12,6 @@ static const int64_t BIAS = INT64_C(5000000000);
 /* Added to times, so that none is below 0: from 1 March of the year -400. */
 static const int64_t BEFORE_1970_S = INT64_C(865565) * 24 * 3600;
 
-/* --- numbers --- */
-
-/* Counts each digit down from 9, a 0 before it, so that longer is less. */
-static struct span
-reversed(struct arena *arena, struct span digits)
-{
-	char *out = arena_alloc(arena, 2 * digits.len + 1);
-	for (size_t i = 0; i < digits.len; i++) {
-		out[2 * i] = '0';
-		out[2 * i + 1] = (char)('0' + '9' - digits.ptr[i]);
-	}
-	out[2 * digits.len] = '1';
-	return span_of(out, 2 * digits.len + 1);
-}
-
 /* spelling: of base/decimal.h, such as "-125e-2". */
 static bool
 read_number(struct arena *arena, struct span spelling,
@@ -55,22 +40,30 @@ read_number(struct arena *arena, struct span spelling,
 	power += (int64_t)digits.len - 1;
 	digits = arena_printf(arena, "%010lld%.*s", (long long)(BIAS + power),
 	    SPAN_FMT(digits));
-	if (negative)
-		digits = reversed(arena, digits);
+	if (negative) {
+		/* Counted down from 9, a 0 before each, so longer is less. */
+		char *out = arena_alloc(arena, 2 * digits.len + 1);
+		for (size_t i = 0; i < digits.len; i++) {
+			out[2 * i] = '0';
+			out[2 * i + 1] = (char)('0' + '9' - digits.ptr[i]);
+		}
+		out[2 * digits.len] = '1';
+		digits = span_of(out, 2 * digits.len + 1);
+	}
 	*ret_version = arena_printf(
 	    arena, "1%c%.*s", negative ? '0' : '2', SPAN_FMT(digits));
 	return true;
 }
 
-/* --- times --- */
-
-static bool
-read_time(struct arena *arena, struct span text, struct span *ret_version,
-    struct span *ret_shown)
+bool
+version_read(struct arena *arena, const struct json *json,
+    struct span *ret_version, struct span *ret_shown)
 {
+	struct span text, fraction;
 	int64_t seconds;
-	struct span fraction;
-	if (text.len > SHOWN_MAX - 2 ||
+	if (json_spelling(json, &text))
+		return read_number(arena, text, ret_version, ret_shown);
+	if (!json_text(json, &text) || text.len > SHOWN_MAX - 2 ||
 	    !rfc3339_parse(text, &seconds, &fraction))
 		return false;
 	while (fraction.len > 0 && fraction.ptr[fraction.len - 1] == '0')
@@ -79,15 +72,4 @@ read_time(struct arena *arena, struct span text, struct span *ret_version,
 	    (long long)(seconds + BEFORE_1970_S), SPAN_FMT(fraction));
 	*ret_shown = arena_printf(arena, "\"%.*s\"", SPAN_FMT(text));
 	return true;
-}
-
-bool
-version_read(struct arena *arena, const struct json *json,
-    struct span *ret_version, struct span *ret_shown)
-{
-	struct span text;
-	if (json_spelling(json, &text))
-		return read_number(arena, text, ret_version, ret_shown);
-	return json_text(json, &text) &&
-	    read_time(arena, text, ret_version, ret_shown);
 }
