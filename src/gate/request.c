@@ -972,11 +972,9 @@ request_answer(struct machine *machine)
 		    &r->c.answer->fields, &r->c.policy->headers, false);
 		r->c.answer = answer_with_fields(r->c.answer, &others);
 	}
-	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
-		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
-		    r->forward.rest_length, r->close);
-	else
-		exchange_answer(r->x, r->c.answer, &more, r->close);
+	exchange_answer(r->x, r->c.answer, &more,
+	    r->c.problem == PROBLEM_COUNT_ ? r->forward.rest : NULL,
+	    r->forward.rest_length, r->close);
 	return request_to(r, REQUEST_ANSWERED, WAIT);
 }
 

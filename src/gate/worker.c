@@ -85,10 +85,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->trusts = trust_new(w);
 	w->witnesses = witness_new(w);
 	lease_init(&w->leases, w->loop, w->store);
-	w->front =
-	    front_new(w->loop, conf, budget, places, request_new, w);
-	front_count(
-	    w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
+	w->front = front_new(w->loop, conf, budget, places,
+	    &w->meter.no_route->outcomes[OUTCOME_OVERLOADED], request_new, w);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);

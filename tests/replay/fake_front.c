@@ -28,12 +28,13 @@ struct front {
 
 struct front *
 front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    struct places *places, void (*arrived)(void *arg, struct exchange *x),
-    void *arg)
+    struct places *places, struct counter *turned_away,
+    void (*arrived)(void *arg, struct exchange *x), void *arg)
 {
 	struct front *front = mem_zero(sizeof *front);
 	(void)conf;
 	(void)places;
+	(void)turned_away;
 	front->gateway = loop_gateway(loop);
 	front->loop = loop;
 	front->budget = budget;
@@ -50,13 +51,6 @@ front_free(struct front **front)
 	(*front)->gateway->front = NULL;
 	free(*front);
 	*front = NULL;
-}
-
-void
-front_count(struct front *front, struct counter *turned_away)
-{
-	(void)front;
-	(void)turned_away;
 }
 
 void
@@ -282,10 +276,12 @@ check_stored(const struct request *r)
 
 void
 exchange_answer(struct exchange *x, struct answer *answer,
-    const struct fields *more, bool close)
+    const struct fields *more, struct flow *flow, int64_t length, bool close)
 {
 	struct client *client = fake_of(x)->client;
+	(void)length;
 	(void)close;
+	must(flow == NULL);
 	must(client->gateway->worker == NULL || !client->gateway->dead);
 	begin_call(x, ANSWERING);
 	world.deeds++;
@@ -312,16 +308,6 @@ exchange_stream_body(struct exchange *x, struct flow *flow)
 	(void)x;
 	(void)flow;
 	must(false);
-}
-
-void
-exchange_answer_flow(struct exchange *x, struct answer *answer,
-    const struct fields *more, struct flow *flow, int64_t length, bool close)
-{
-	(void)flow;
-	(void)length;
-	must(false);
-	exchange_answer(x, answer, more, close);
 }
 
 void

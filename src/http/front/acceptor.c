@@ -212,12 +212,6 @@ on_accept(void *arg, unsigned events)
 }
 
 void
-acceptor_count(struct acceptor *a, struct counter *turned_away)
-{
-	a->counter = turned_away;
-}
-
-void
 acceptor_listen(struct acceptor *a, int fd, size_t entry, bool kept)
 {
 	struct listener *listener = mem_zero(sizeof *listener);
@@ -266,7 +260,7 @@ acceptor_reload(struct acceptor *a, const struct conf *conf)
 
 struct acceptor *
 acceptor_new(struct loop *loop, const struct conf *conf,
-    struct places *places,
+    struct places *places, struct counter *turned_away,
     void (*taken)(void *arg, const struct arrival *arrival),
     bool (*make_way)(void *arg), void *arg)
 {
@@ -274,6 +268,7 @@ acceptor_new(struct loop *loop, const struct conf *conf,
 	a->loop = loop;
 	a->conf = conf_ref(conf);
 	a->places = places;
+	a->counter = turned_away;
 	a->taken = taken;
 	a->make_way = make_way;
 	a->arg = arg;

@@ -31,10 +31,12 @@ struct arrival {
  * taken() is given each new connection that there is a place for, which it
  * gives back.  make_way() ends a connection that is idle, and gives its place
  * back at once; false: none is.  NULL: none makes way, and one too many is
- * turned away.  The acceptor holds a reference to conf.
+ * turned away, and counted there, unless that is NULL.  The acceptor holds a
+ * reference to conf.
  */
+struct counter;
 struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
-    struct places *places,
+    struct places *places, struct counter *turned_away,
     void (*taken)(void *arg, const struct arrival *arrival),
     bool (*make_way)(void *arg), void *arg);
 /*
@@ -42,9 +44,6 @@ struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
  * there until then.
  */
 enum { ACCEPT_WAYS_MAX = 8 };
-/* Counts there those that are turned away. */
-struct counter;
-void acceptor_count(struct acceptor *acceptor, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; ACCEPT_PLAIN: it has none.

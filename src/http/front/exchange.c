@@ -135,28 +135,6 @@ read_lines(struct mhd_exchange *x)
 	}
 }
 
-/* How the fields say that the connection goes on, each looked at once. */
-static void
-read_connection(struct mhd_exchange *x)
-{
-	const struct fields *fields = &x->shown.head.fields;
-	bool old = span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
-	bool connection = false, expects = false;
-	for (size_t i = 0; i < fields->count; i++) {
-		struct span name = fields->list[i].name;
-		expects |= span_ieq(name, SPAN("Expect"));
-		connection |= span_ieq(name, SPAN("Connection"));
-	}
-	x->expects_continue = expects && !old && x->shown.has_body;
-	x->client_closes =
-	    connection && proxy_headers_connection_names(fields, SPAN("close"));
-	/* Without the memory for it, the connection closes. */
-	if (connection && old && !x->client_closes &&
-	    proxy_headers_connection_names(fields, SPAN("keep-alive")))
-		(void)MHD_set_connection_value(
-		    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
-}
-
 /* Taken apart; and what libmicrohttpd has to know of it.  It judges nothing. */
 static void
 copy_head(struct mhd_exchange *x)
@@ -164,6 +142,8 @@ copy_head(struct mhd_exchange *x)
 	struct client_connection *c = x->connection;
 	const struct wire *w = &c->wire;
 	struct exchange *shown = &x->shown;
+	const struct fields *fields = &shown->head.fields;
+	bool connection = false, expects = false;
 	read_lines(x);
 	shown->head.verdict = w->verdict;
 	shown->head.message = w->message;
@@ -178,7 +158,21 @@ copy_head(struct mhd_exchange *x)
 	    w->verdict == HEAD_CHECK_OK && w->state != WIRE_BEGIN;
 	x->body_over = !shown->has_body;
 	x->content_length = w->chunked ? -1 : (int64_t)w->left;
-	read_connection(x);
+	/* How the fields say that the connection goes on; looked at once. */
+	bool old = span_eq(shown->head.version, SPAN("HTTP/1.0"));
+	for (size_t i = 0; i < fields->count; i++) {
+		struct span name = fields->list[i].name;
+		expects |= span_ieq(name, SPAN("Expect"));
+		connection |= span_ieq(name, SPAN("Connection"));
+	}
+	x->expects_continue = expects && !old && shown->has_body;
+	x->client_closes =
+	    connection && proxy_headers_connection_names(fields, SPAN("close"));
+	/* Without the memory for it, the connection closes. */
+	if (connection && old && !x->client_closes &&
+	    proxy_headers_connection_names(fields, SPAN("keep-alive")))
+		(void)MHD_set_connection_value(
+		    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
 	shown->began_us = clock_us();
 }
 
@@ -260,14 +254,6 @@ end_body(struct mhd_exchange *x, int error)
 		queue(x);
 }
 
-/* The client has closed within it: nobody is to be answered. */
-static void
-lose_client(struct mhd_exchange *x)
-{
-	end_body(x, E_CLIENT_GONE);
-	client_io_cut(x->connection);
-}
-
 /* The bytes go where they are wanted; behind an error they are dropped. */
 static size_t
 take_bytes(void *arg, const char *bytes, size_t len)
@@ -309,7 +295,8 @@ told_to_go_on(struct mhd_exchange *x)
 	if (client_io_send(x->connection, go_on.ptr, go_on.len) ==
 	    (ssize_t)go_on.len)
 		return true;
-	lose_client(x);
+	end_body(x, E_CLIENT_GONE);
+	client_io_cut(x->connection);
 	return false;
 }
 
@@ -335,8 +322,9 @@ read_body(struct mhd_exchange *x)
 		x->shown.head.message = x->connection->wire.message;
 		end_body(x, E_MALFORMED);
 		break;
-	case CLIENT_BODY_GONE:
-		lose_client(x);
+	case CLIENT_BODY_GONE: /* nobody is to be answered */
+		end_body(x, E_CLIENT_GONE);
+		client_io_cut(x->connection);
 		break;
 	}
 }
@@ -458,17 +446,6 @@ on_large_over(void *exchange, bool sent)
 	}
 }
 
-static void
-give_large(struct mhd_exchange *x, const struct answer *answer,
-    const struct fields *more, int64_t length)
-{
-	x->connection->lingers = true;
-	x->awaits_body = false; /* it goes out at once, past the library */
-	deadline_begin(x->connection, DOING_ANSWER);
-	x->large = large_answer_new(x, answer, more, length, on_large_over);
-	x->is_blocked = large_answer_pump(x->large);
-}
-
 /*
  * Whether all of the request is in, so that the next may follow.  A body that
  * nobody wants is not waited for, but dropped as far as it is there; and a
@@ -489,23 +466,6 @@ is_all_in(struct mhd_exchange *x)
 	    x->content_length >= 0 &&
 	    (uint64_t)x->content_length - x->shown.body_bytes <= NEAR_BYTES;
 	return x->shown.body_ended || x->awaits_body;
-}
-
-/* False: there is nobody to be answered. */
-static bool
-begin_answer(struct mhd_exchange *x, bool close)
-{
-	must(x->reply == NULL && !x->queued && x->large == NULL);
-	begin_call(x, EXCHANGE_ANSWERING);
-	if (x->mhd == NULL) {
-		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
-		return false;
-	}
-	bool all_in = is_all_in(x);
-	x->connection->lingers = !all_in;
-	x->close =
-	    close || x->client_closes || x->front->draining || !all_in;
-	return true;
 }
 
 /* An answer that cannot be put into a head says so, and nothing else. */
@@ -529,38 +489,42 @@ give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 
 void
 exchange_answer(struct exchange *shown, struct answer *answer,
-    const struct fields *more, bool close)
-{
-	struct mhd_exchange *x = exchange_of(shown);
-	if (!begin_answer(x, close))
-		return;
-	bool head = span_eq(x->shown.head.method, SPAN("HEAD"));
-	x->shown.sent_bytes = head ? 0 : answer->body.len;
-	if (large_answer_is_due(answer, more))
-		give_large(x, answer, more, 0);
-	else
-		give(x, answer->status,
-		    reply_new(answer, more, head, x->close));
-	update_watch(x);
-}
-
-void
-exchange_answer_flow(struct exchange *shown, struct answer *answer,
     const struct fields *more, struct flow *flow, int64_t length, bool close)
 {
 	struct mhd_exchange *x = exchange_of(shown);
-	if (!begin_answer(x, close))
+	must(x->reply == NULL && !x->queued && x->large == NULL);
+	begin_call(x, EXCHANGE_ANSWERING);
+	if (x->mhd == NULL) {
+		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
 		return;
+	}
+	bool head = span_eq(shown->head.method, SPAN("HEAD"));
+	bool all_in = is_all_in(x);
+	x->connection->lingers = !all_in;
+	x->close =
+	    close || x->client_closes || x->front->draining || !all_in;
 	x->down = flow;
-	flow_by(&flow->reader, on_flow_readable, x);
-	x->end_is_close =
-	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
-	if (large_answer_is_due(answer, more))
-		give_large(x, answer, more, length);
-	else
-		give(x, answer->status,
-		    reply_streamed(
-			answer, more, length, read_content, x, x->close));
+	if (flow != NULL) {
+		flow_by(&flow->reader, on_flow_readable, x);
+		x->end_is_close = length < 0 &&
+		    span_eq(shown->head.version, SPAN("HTTP/1.0"));
+	} else {
+		shown->sent_bytes = head ? 0 : answer->body.len;
+	}
+	if (large_answer_is_due(answer, more)) {
+		x->connection->lingers = true;
+		/* It goes out at once, past the library. */
+		x->awaits_body = false;
+		deadline_begin(x->connection, DOING_ANSWER);
+		x->large =
+		    large_answer_new(x, answer, more, length, on_large_over);
+		x->is_blocked = large_answer_pump(x->large);
+	} else {
+		give(x, answer->status, flow != NULL
+			? reply_streamed(answer, more, length, read_content,
+			      x, x->close)
+			: reply_new(answer, more, head, x->close));
+	}
 	update_watch(x);
 }
 

@@ -50,6 +50,9 @@ void exchange_stream_body(struct exchange *x, struct flow *flow);
 
 /*
  * Sends the answer (a reference is taken) with more fields behind its own.
+ * Where there is a flow, the body comes out of that in place of the answer's:
+ * length bytes, or -1 where nobody knows; one that ends with an error cuts the
+ * client's connection, so that nobody takes a part for the whole.
  * A body that nobody wants is not waited for: the answer goes at once, the
  * connection is closed behind it, and what still comes is read and dropped, up
  * to 64 MiB and for 10 s, so that the client reads our answer and not a reset.
@@ -57,14 +60,6 @@ void exchange_stream_body(struct exchange *x, struct flow *flow);
  * been sent, or with E_CLIENT_GONE.
  */
 void exchange_answer(struct exchange *x, struct answer *answer,
-    const struct fields *more, bool close);
-
-/*
- * The same with a body that comes out of that flow: length bytes, or -1
- * where nobody knows.  A flow that ends with an error cuts the client's
- * connection, so that nobody takes a part for the whole.
- */
-void exchange_answer_flow(struct exchange *x, struct answer *answer,
     const struct fields *more, struct flow *flow, int64_t length, bool close);
 
 /*

@@ -19,12 +19,6 @@ enum {
 };
 
 void
-front_count(struct front *front, struct counter *turned_away)
-{
-	acceptor_count(front->acceptor, turned_away);
-}
-
-void
 front_listen(struct front *front, int fd, size_t entry, bool kept)
 {
 	acceptor_listen(front->acceptor, fd, entry, kept);
@@ -164,9 +158,13 @@ on_timeout(void *arg)
 
 /* --- taking connections --- */
 
+/* The daemon for such connections, started with the first; NULL: it cannot. */
 static struct MHD_Daemon *
-start_daemon(struct front *front, bool tls)
+daemon_of(struct front *front, bool tls)
 {
+	struct engine *engine = &front->engines[tls];
+	if (engine->daemon != NULL)
+		return engine->daemon;
 	struct MHD_OptionItem options[] = {
 	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
 		(void *)(uintptr_t)tls_priorities},
@@ -179,28 +177,16 @@ start_daemon(struct front *front, bool tls)
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
 	if (tls)
 		flags |= MHD_USE_TLS;
-	return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request,
-	    front,
+	engine->daemon = MHD_start_daemon(flags, 0, NULL, NULL,
+	    exchange_on_request, front,
 	    MHD_OPTION_STRICT_FOR_CLIENT, LENIENT,
-	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
-	    front,
-	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
-	    front,
+	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, front,
+	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change, front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FRONT_POOL_BYTES,
 	    MHD_OPTION_CONNECTION_LIMIT,
 	    /* Who makes way leaves a turn later, as do those after him. */
 	    front->places->most + 1 + 2 * ACCEPT_WAYS_MAX,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
-}
-
-/* The daemon for such connections, started with the first; NULL: it cannot. */
-static struct MHD_Daemon *
-daemon_of(struct front *front, bool tls)
-{
-	struct engine *engine = &front->engines[tls];
-	if (engine->daemon != NULL)
-		return engine->daemon;
-	engine->daemon = start_daemon(front, tls);
 	if (engine->daemon == NULL)
 		return NULL;
 	const union MHD_DaemonInfo *info =
@@ -234,8 +220,8 @@ front_take(void *arg, const struct arrival *arrival)
 
 struct front *
 front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    struct places *places, void (*arrived)(void *arg, struct exchange *x),
-    void *arg)
+    struct places *places, struct counter *turned_away,
+    void (*arrived)(void *arg, struct exchange *x), void *arg)
 {
 	struct front *front = mem_zero(sizeof *front);
 	front->loop = loop;
@@ -249,9 +235,8 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	linger_init(&front->lingering, loop);
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
-	front->acceptor =
-	    acceptor_new(loop, conf, places, front_take,
-		places->reserved ? on_full : NULL, front);
+	front->acceptor = acceptor_new(loop, conf, places, turned_away,
+	    front_take, places->reserved ? on_full : NULL, front);
 	return front;
 }
 

@@ -22,11 +22,12 @@ struct places;
 
 /*
  * arrived() is called once for each request, when its head is in and before
- * anything of its body is read.  It may act on the exchange at once.  Loop,
- * budget and places outlive the front; it holds a reference to conf.
+ * anything of its body is read.  It may act on the exchange at once.  Clients
+ * for whom there is no place are counted there, unless that is NULL.  Loop,
+ * budget, places and counter outlive the front; it holds a reference to conf.
  */
 struct front *front_new(struct loop *loop, const struct conf *conf,
-    struct budget *budget, struct places *places,
+    struct budget *budget, struct places *places, struct counter *turned_away,
     void (*arrived)(void *arg, struct exchange *x), void *arg);
 /*
  * All exchanges have ended; closes all connections, and arrived() is not
@@ -34,8 +35,6 @@ struct front *front_new(struct loop *loop, const struct conf *conf,
  */
 void front_free(struct front **front);
 
-/* Counts there clients for whom there is no place. */
-void front_count(struct front *front, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.

@@ -45,47 +45,6 @@ put(struct large_answer *l, struct span text)
 	must(body_append(&l->out, text.ptr, text.len) == 0);
 }
 
-/* An answer that cannot be put into a head says so, and nothing else. */
-static void
-put_answer(struct large_answer *l, const struct answer *answer,
-    const struct fields *more, int64_t length)
-{
-	struct mhd_exchange *x = l->x;
-	bool bodiless = answer->status == MHD_HTTP_NO_CONTENT ||
-	    answer->status == MHD_HTTP_NOT_MODIFIED ||
-	    span_eq(x->shown.head.method, SPAN("HEAD"));
-	const char *reason =
-	    MHD_get_reason_phrase_for((unsigned)answer->status);
-	size_t len, bytes = reply_lines_bytes(answer, more);
-	char line[80], *lines = arena_alloc(x->shown.arena, bytes + 1);
-	if (!reply_lines(answer, more, lines, &len)) {
-		l->whole = true;
-		x->shown.sent_bytes = 0;
-		put(l, SPAN("HTTP/1.1 500 Internal Server Error\r\n"
-			    "Connection: close\r\nContent-Length: 0\r\n\r\n"));
-		return;
-	}
-	snprintf(line, sizeof line,
-	    "HTTP/1.1 %d %s\r\nConnection: close\r\n", answer->status,
-	    reason != NULL ? reason : "");
-	put(l, span_str(line));
-	put(l, span_of(lines, len));
-	l->whole = x->down == NULL;
-	if (l->whole)
-		length = bodiless ? answer->head_length
-				  : (int64_t)answer->body.len;
-	l->chunked = !l->whole && length < 0 && !x->end_is_close;
-	snprintf(line, sizeof line, "Content-Length: %lld\r\n",
-	    (long long)length);
-	if (length >= 0)
-		put(l, span_str(line));
-	else if (l->chunked)
-		put(l, SPAN("Transfer-Encoding: chunked\r\n"));
-	put(l, SPAN("\r\n"));
-	if (l->whole && !bodiless)
-		put(l, body_span(&answer->body));
-}
-
 /* The next piece of the flow, or its end; false where there is none yet. */
 static bool
 put_piece(struct large_answer *l)
@@ -157,16 +116,49 @@ large_answer_pump(struct large_answer *l)
 
 /* --- life --- */
 
+/* An answer that cannot be put into a head says so, and nothing else. */
 struct large_answer *
 large_answer_new(struct mhd_exchange *x, const struct answer *answer,
     const struct fields *more, int64_t length,
     void (*over)(void *x, bool sent))
 {
 	struct large_answer *l = mem_zero(sizeof *l);
+	bool bodiless = answer->status == MHD_HTTP_NO_CONTENT ||
+	    answer->status == MHD_HTTP_NOT_MODIFIED ||
+	    span_eq(x->shown.head.method, SPAN("HEAD"));
+	const char *reason =
+	    MHD_get_reason_phrase_for((unsigned)answer->status);
+	size_t len, bytes = reply_lines_bytes(answer, more);
+	char line[80], *lines = arena_alloc(x->shown.arena, bytes + 1);
 	l->x = x;
 	l->over = over;
 	body_init(&l->out, NULL);
-	put_answer(l, answer, more, length);
+	if (!reply_lines(answer, more, lines, &len)) {
+		l->whole = true;
+		x->shown.sent_bytes = 0;
+		put(l, SPAN("HTTP/1.1 500 Internal Server Error\r\n"
+			    "Connection: close\r\nContent-Length: 0\r\n\r\n"));
+		return l;
+	}
+	snprintf(line, sizeof line,
+	    "HTTP/1.1 %d %s\r\nConnection: close\r\n", answer->status,
+	    reason != NULL ? reason : "");
+	put(l, span_str(line));
+	put(l, span_of(lines, len));
+	l->whole = x->down == NULL;
+	if (l->whole)
+		length = bodiless ? answer->head_length
+				  : (int64_t)answer->body.len;
+	l->chunked = !l->whole && length < 0 && !x->end_is_close;
+	snprintf(line, sizeof line, "Content-Length: %lld\r\n",
+	    (long long)length);
+	if (length >= 0)
+		put(l, span_str(line));
+	else if (l->chunked)
+		put(l, SPAN("Transfer-Encoding: chunked\r\n"));
+	put(l, SPAN("\r\n"));
+	if (l->whole && !bodiless)
+		put(l, body_span(&answer->body));
 	return l;
 }
 

@@ -56,37 +56,26 @@ enum {
  * Nobody can make a new key of the same members: what a client that sends none
  * is told instead.
  */
-static const char *
-words_of_derived(enum problem problem)
-{
-	if (problem == PROBLEM_KEY_REUSED)
-		return "An earlier request whose key is the same differs from "
-		       "this one in something else: send that one as it was, "
-		       "or correct what makes the key.";
-	if (problem == PROBLEM_ATTEMPTS_EXHAUSTED)
-		return "The request was sent to the API as often as is "
-		       "allowed, and is not sent again. Unless the API said "
-		       "each time that nothing had happened (503, for "
-		       "example), one of these attempts may have been "
-		       "executed: the operator can look the key up.";
-	if (problem == PROBLEM_RESPONSE_NEVER_KEPT)
-		return "The first request with this key was executed. Its "
-		       "answer cannot be given again, because the gateway is "
-		       "told to keep none of these answers; original_status "
-		       "is its status.";
-	if (problem == PROBLEM_RESPONSE_NOT_KEPT)
-		return "The first request with this key was executed. Its "
-		       "answer was too large to keep, so it cannot be given "
-		       "again; original_status is its status.";
-	if (problem == PROBLEM_RESPONSE_NOT_SAID)
-		return "The first request with this key was executed, says "
-		       "the API's database. What the API answered is not "
-		       "there, nor its status, original_status.";
-	if (problem == PROBLEM_KEY_MISSING)
-		return "No key can be made, because that is missing, null or "
-		       "empty in this request.";
-	return NULL;
-}
+static const char *const words_of_derived[PROBLEM_COUNT_] = {
+    [PROBLEM_KEY_REUSED] = "An earlier request whose key is the same differs "
+	"from this one in something else: send that one as it was, or correct "
+	"what makes the key.",
+    [PROBLEM_ATTEMPTS_EXHAUSTED] = "The request was sent to the API as often "
+	"as is allowed, and is not sent again. Unless the API said each time "
+	"that nothing had happened (503, for example), one of these attempts "
+	"may have been executed: the operator can look the key up.",
+    [PROBLEM_RESPONSE_NEVER_KEPT] = "The first request with this key was "
+	"executed. Its answer cannot be given again, because the gateway is "
+	"told to keep none of these answers; original_status is its status.",
+    [PROBLEM_RESPONSE_NOT_KEPT] = "The first request with this key was "
+	"executed. Its answer was too large to keep, so it cannot be given "
+	"again; original_status is its status.",
+    [PROBLEM_RESPONSE_NOT_SAID] = "The first request with this key was "
+	"executed, says the API's database. What the API answered is not "
+	"there, nor its status, original_status.",
+    [PROBLEM_KEY_MISSING] = "No key can be made, because that is missing, "
+	"null or empty in this request.",
+};
 
 /* What a retry does while nobody knows whether the request was executed. */
 static const char *
@@ -115,7 +104,7 @@ static char *
 detail_of(enum problem problem, const struct problem_details *details)
 {
 	const char *words =
-	    details->made_of != NULL ? words_of_derived(problem) : NULL;
+	    details->made_of != NULL ? words_of_derived[problem] : NULL;
 	struct span own = details->detail;
 	if (words != NULL && problem == PROBLEM_KEY_MISSING && own.len > 0)
 		return mem_printf("The key of this request is made of %s. "

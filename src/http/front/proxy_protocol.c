@@ -27,27 +27,12 @@ struct proxied {
 	struct proxy_protocol *all;
 	struct watch *watch;
 	struct timer deadline;
-	int fd;
-	const struct conf *conf; /* tls is a part of it */
-	const struct conf_tls *tls;
+	struct arrival arrival; /* of the proxy, until that has said whose */
 	struct sockaddr_storage from;
-	socklen_t from_len;
 	struct proxy_header header;
 };
 
 /* --- version 1: a line --- */
-
-/* The next word of a line; each blank but one makes an empty word. */
-static struct span
-next_word(struct span *line)
-{
-	size_t len = 0;
-	while (len < line->len && line->ptr[len] != ' ')
-		len++;
-	struct span taken = span_of(line->ptr, len);
-	*line = span_from(*line, len < line->len ? len + 1 : len);
-	return taken;
-}
 
 static bool
 read_port(struct span text, in_port_t *ret_port)
@@ -70,28 +55,32 @@ read_host(int family, struct span text, void *ret_address)
 	return inet_pton(family, host, ret_address) == 1;
 }
 
-/* "TCP4 FROM TO PORT PORT", or "UNKNOWN" and whatever. */
+/*
+ * "TCP4 FROM TO PORT PORT", or "UNKNOWN" and whatever; each blank but one makes
+ * an empty word.
+ */
 static bool
 read_line(struct proxy_header *h, struct span line)
 {
 	struct in6_addr to;
 	in_port_t port, to_port;
-	struct span family = next_word(&line);
-	bool four = span_eq(family, SPAN("TCP4"));
-	if (span_eq(family, SPAN("UNKNOWN")))
+	struct span family, piece;
+	if (span_eq(line, SPAN("UNKNOWN")) ||
+	    span_starts(line, SPAN("UNKNOWN ")))
 		return true;
+	if (!span_cut(&line, ' ', &family))
+		return false;
+	bool four = span_eq(family, SPAN("TCP4"));
 	if (!four && !span_eq(family, SPAN("TCP6")))
 		return false;
 	h->client.any.sa_family = four ? AF_INET : AF_INET6;
 	void *host = four ? (void *)&h->client.in.sin_addr
 			  : (void *)&h->client.in6.sin6_addr;
-	int blanks = 0;
-	for (size_t i = 0; i < line.len; i++)
-		blanks += line.ptr[i] == ' ';
-	if (blanks != 3 ||
-	    !read_host(h->client.any.sa_family, next_word(&line), host) ||
-	    !read_host(h->client.any.sa_family, next_word(&line), &to) ||
-	    !read_port(next_word(&line), &port) ||
+	if (!span_cut(&line, ' ', &piece) ||
+	    !read_host(h->client.any.sa_family, piece, host) ||
+	    !span_cut(&line, ' ', &piece) ||
+	    !read_host(h->client.any.sa_family, piece, &to) ||
+	    !span_cut(&line, ' ', &piece) || !read_port(piece, &port) ||
 	    !read_port(line, &to_port))
 		return false;
 	if (four)
@@ -206,14 +195,14 @@ forget_proxied(struct proxied *p)
 	list_remove(&p->link);
 	timer_clear(&p->deadline);
 	watch_free(&p->watch);
-	conf_unref(&p->conf);
+	conf_unref(&p->arrival.conf);
 	loop_rest(p->all->loop, p, free);
 }
 
 static void
 drop(struct proxied *p)
 {
-	close(p->fd);
+	close(p->arrival.fd);
 	places_give(p->all->places);
 	forget_proxied(p);
 }
@@ -234,18 +223,13 @@ refuse_proxied(struct proxied *p, const char *why)
 static void
 give_arrival(struct proxied *p)
 {
-	bool said = p->header.client.any.sa_family != AF_UNSPEC;
-	const struct arrival arrival = {
-	    .fd = p->fd,
-	    .address = said ? &p->header.client.any
-			    : (const struct sockaddr *)&p->from,
-	    .address_len = said ? sizeof p->header.client : p->from_len,
-	    .conf = p->conf,
-	    .tls = p->tls,
-	};
+	if (p->header.client.any.sa_family != AF_UNSPEC) {
+		p->arrival.address = &p->header.client.any;
+		p->arrival.address_len = sizeof p->header.client;
+	}
 	/* Of two watches of one descriptor the first must be gone. */
 	watch_free(&p->watch);
-	p->all->taken(p->all->arg, &arrival);
+	p->all->taken(p->all->arg, &p->arrival);
 	forget_proxied(p);
 }
 
@@ -258,8 +242,8 @@ on_bytes(void *arg, unsigned events)
 	size_t used;
 	(void)events;
 	for (;;) {
-		ssize_t n = recv(
-		    p->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+		ssize_t n = recv(p->arrival.fd, bytes, sizeof bytes,
+		    MSG_PEEK | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -274,7 +258,8 @@ on_bytes(void *arg, unsigned events)
 			refuse_proxied(p, "malformed");
 			return;
 		}
-		if (recv(p->fd, bytes, used, MSG_DONTWAIT) != (ssize_t)used) {
+		if (recv(p->arrival.fd, bytes, used, MSG_DONTWAIT) !=
+		    (ssize_t)used) {
 			drop(p);
 			return;
 		}
@@ -297,15 +282,14 @@ proxy_protocol_begin(
 {
 	struct proxied *p = mem_zero(sizeof *p);
 	p->all = all;
-	p->fd = arrival->fd;
-	p->conf = conf_ref(arrival->conf);
-	p->tls = arrival->tls;
-	p->from_len = arrival->address_len;
+	p->arrival = *arrival;
+	p->arrival.conf = conf_ref(arrival->conf);
+	p->arrival.address = (struct sockaddr *)&p->from;
 	memcpy(&p->from, arrival->address, arrival->address_len);
 	list_add_first(&all->list, &p->link);
 	timer_init(&p->deadline, all->loop, on_deadline, p);
-	timer_set(&p->deadline, p->conf->header_timeout_ms);
-	p->watch = watch_new(all->loop, p->fd, on_bytes, p);
+	timer_set(&p->deadline, arrival->conf->header_timeout_ms);
+	p->watch = watch_new(all->loop, arrival->fd, on_bytes, p);
 	watch_want(p->watch, WATCH_READ);
 	/* It is there already, mostly. */
 	on_bytes(p, WATCH_READ);

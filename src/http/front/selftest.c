@@ -63,7 +63,8 @@ on_trial_read(void *arg)
 	    x->head.fields.count == 3 &&
 	    span_eq(body_span(&x->body), SPAN("hi"));
 	x->op.task.run = on_trial_answered;
-	exchange_answer(x, t->answer, &(struct fields){NULL, 0}, true);
+	exchange_answer(
+	    x, t->answer, &(struct fields){NULL, 0}, NULL, 0, true);
 }
 
 static void
@@ -139,7 +140,7 @@ selftest(const struct conf *conf, char **ret_message)
 	struct fields fields = {list, sizeof list / sizeof *list};
 	t.answer = answer_new(200, &fields, &body, SPAN(""));
 	t.front = front_new(
-	    t.loop, conf, &budget, &places, on_trial_arrived, &t);
+	    t.loop, conf, &budget, &places, NULL, on_trial_arrived, &t);
 	/* What heads may have is not what is tried. */
 	if (t.front->max_head < LEAST_HEAD_BYTES)
 		t.front->max_head = LEAST_HEAD_BYTES;

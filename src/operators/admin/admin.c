@@ -37,7 +37,7 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->traffic = admin_traffic_new(
 	    loop, view->workers, conf->workers);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,
-	    admin_request_new, admin);
+	    NULL, admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
 }

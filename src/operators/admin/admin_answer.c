@@ -91,7 +91,7 @@ admin_answer_send(struct machine *machine)
 		    a->arena, &(struct fields){NULL, 0});
 	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
 	const struct fields more = {a->more, a->n_more};
-	exchange_answer(a->x, a->answer, &more, a->close);
+	exchange_answer(a->x, a->answer, &more, NULL, 0, a->close);
 	return admin_request_to(a, ADMIN_ANSWERED, WAIT);
 }
 

@@ -64,7 +64,7 @@ struct waiter {
 static void
 answer(struct fixture *f, struct exchange *x)
 {
-	exchange_answer(x, f->answer, &f->more, false);
+	exchange_answer(x, f->answer, &f->more, NULL, 0, false);
 }
 
 static void
@@ -160,7 +160,7 @@ set_up(void **state)
 	f->max_body = 1 << 20;
 	timer_init(&f->later, f->loop, on_later, f);
 	f->places.most = 16;
-	f->front = front_new(f->loop, &f->conf, &f->budget, &f->places,
+	f->front = front_new(f->loop, &f->conf, &f->budget, &f->places, NULL,
 	    on_arrived, f);
 	front_listen(
 	    f->front, open_listener(&f->address), FRONT_PLAIN, false);
