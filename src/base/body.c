@@ -31,6 +31,16 @@ body_uncount(struct body *body)
 	body->budget = NULL;
 }
 
+void
+body_line(struct body *body, char *text)
+{
+	must(text != NULL);
+	body_init(body, NULL);
+	must(body_append(body, text, strlen(text)) == 0);
+	must(body_append(body, "\n", 1) == 0);
+	free(text);
+}
+
 int
 body_reserve(struct body *body, size_t bytes, enum budget_share share)
 {

@@ -33,6 +33,11 @@ MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
 MUST_USE int body_append_within(
     struct body *body, const void *bytes, size_t len, size_t most);
 /*
+ * Makes it a line, of a text that it frees: small and the gateway's own, so not
+ * counted.  One whose memory for bodies is used up must still be able to speak.
+ */
+void body_line(struct body *body, char *text);
+/*
  * Makes room for so many bytes in all, of that share of the budget;
  * E_NO_MEMORY as above, or where the machine has none.
  */

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "base/span.h"
+#include "base/arena.h"
 
 /*
  * A field is one header line: its name and its value without the blanks
@@ -18,6 +18,21 @@ struct fields {
 	struct field *list;
 	size_t count;
 };
+
+/* An empty list with that much room. */
+static inline struct fields
+fields_new(struct arena *arena, size_t room)
+{
+	return (struct fields){
+	    arena_alloc(arena, (room + 1) * sizeof(struct field)), 0};
+}
+
+/* Appends to a list that has room. */
+static inline void
+fields_add(struct fields *fields, struct span name, struct span value)
+{
+	fields->list[fields->count++] = (struct field){name, value};
+}
 
 /* The first field of that name from index *at on, moving *at behind it. */
 static inline const struct field *

@@ -12,12 +12,6 @@ cors_applies(const struct conf_route *route)
 	    route->idempotency->cors_origins.count > 0;
 }
 
-static void
-put(struct fields *out, struct span name, struct span value)
-{
-	out->list[out->count++] = (struct field){name, value};
-}
-
 /* --- a question beforehand --- */
 
 const struct conf_route *
@@ -52,10 +46,11 @@ cors_answer(struct arena *arena, const struct conf_route *route,
 	for (size_t i = 0; i < route->methods.count; i++)
 		methods = arena_printf(arena, "%.*s%s%s", SPAN_FMT(methods),
 		    i > 0 ? ", " : "", route->methods.list[i]);
-	put(&out, SPAN("Access-Control-Allow-Methods"), methods);
+	fields_add(&out, SPAN("Access-Control-Allow-Methods"), methods);
 	if (asked != NULL)
-		put(&out, SPAN("Access-Control-Allow-Headers"), asked->value);
-	put(&out, SPAN("Access-Control-Max-Age"),
+		fields_add(&out, SPAN("Access-Control-Allow-Headers"),
+		    asked->value);
+	fields_add(&out, SPAN("Access-Control-Max-Age"),
 	    arena_printf(arena, "%lld",
 		age_ms > 0 ? age_ms / 1000 : MAX_AGE_S));
 	return answer_new(204, &out, NULL, SPAN(""));
@@ -76,15 +71,15 @@ cors_put(struct arena *arena, const struct conf_idempotency *policy,
 		named |= origin != NULL && span_eq(one, origin->value);
 	}
 	if (!all)
-		put(out, SPAN("Vary"), SPAN("Origin"));
+		fields_add(out, SPAN("Vary"), SPAN("Origin"));
 	if (origin == NULL || (!all && !named))
 		return;
-	put(out, SPAN("Access-Control-Allow-Origin"),
+	fields_add(out, SPAN("Access-Control-Allow-Origin"),
 	    all ? SPAN("*") : origin->value);
 	if (!all)
-		put(out, SPAN("Access-Control-Allow-Credentials"),
+		fields_add(out, SPAN("Access-Control-Allow-Credentials"),
 		    SPAN("true"));
-	put(out, SPAN("Access-Control-Expose-Headers"),
+	fields_add(out, SPAN("Access-Control-Expose-Headers"),
 	    arena_printf(arena, "%s%sRetry-After, X-Request-Id",
 		policy->replay_header,
 		policy->replay_header[0] != '\0' ? ", " : ""));
@@ -94,8 +89,7 @@ struct answer *
 cors_strip(struct arena *arena, struct answer *answer)
 {
 	const struct fields *in = &answer->fields;
-	struct fields out = {
-	    arena_alloc(arena, (in->count + 1) * sizeof *in->list), 0};
+	struct fields out = fields_new(arena, in->count);
 	for (size_t i = 0; i < in->count; i++) {
 		struct span name = in->list[i].name;
 		if (!span_ieq(name, SPAN("Access-Control-Allow-Origin")) &&

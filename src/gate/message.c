@@ -69,20 +69,15 @@ is_of_scope(const struct conf_scopes *scope, struct span name)
 	return false;
 }
 
+/* fields has room for one more. */
 static const struct message *
 make_query(struct claimant *c, struct span target, struct span authority,
-    const struct fields *fields)
+    struct fields *fields)
 {
 	struct message *query = arena_alloc(c->arena, sizeof *query);
-	struct fields asking = {
-	    arena_alloc(c->arena, (fields->count + 1) * sizeof(struct field)),
-	    fields->count};
-	const struct proxy_request head = head_of(c, &asking, 0);
-	for (size_t i = 0; i < fields->count; i++)
-		asking.list[i] = fields->list[i];
+	const struct proxy_request head = head_of(c, fields, 0);
 	/* What a cache has is of another day. */
-	asking.list[asking.count++] = (struct field){
-	    .name = SPAN("Cache-Control"), .value = SPAN("no-cache")};
+	fields_add(fields, SPAN("Cache-Control"), SPAN("no-cache"));
 	*query = (struct message){
 	    .method = SPAN("GET"),
 	    .target = target,
@@ -103,8 +98,7 @@ message_reconcile(struct claimant *c, const struct variables *variables)
 		    c, message_question(c, variables));
 	if (path->text == NULL || !variables_fill(variables, path, &target))
 		return NULL;
-	struct fields scope = {
-	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
+	struct fields scope = fields_new(c->arena, in->count + 1);
 	for (size_t i = 0; i < in->count; i++)
 		if (is_of_scope(&c->policy->scope, in->list[i].name))
 			scope.list[scope.count++] = in->list[i];
@@ -160,8 +154,7 @@ message_of_question(struct claimant *c, struct span question)
 {
 	const struct conf_reconcile *asked = &c->policy->reconcile;
 	struct span target, authority = SPAN(""), lines = question;
-	struct fields fields = {arena_alloc(c->arena,
-	    (asked->n_headers + 1) * sizeof(struct field)), 0};
+	struct fields fields = fields_new(c->arena, asked->n_headers + 1);
 	/* Without headers of our own it would be nobody who asks. */
 	if (question.len == 0 || asked->n_headers == 0 ||
 	    !span_next(&lines, '\n', &target))

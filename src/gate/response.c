@@ -130,27 +130,23 @@ response_echoes(const struct request *r)
 struct fields
 response_client_fields(struct request *r)
 {
-	struct fields more = {
-	    arena_alloc(r->c.arena,
-		(r->c.omitted.count + 4 + CORS_FIELDS_MAX) *
-		    sizeof(struct field)),
-	    0};
+	struct fields more = fields_new(
+	    r->c.arena, r->c.omitted.count + 4 + CORS_FIELDS_MAX);
 	if (cors_applies(r->c.route))
 		cors_put(r->c.arena, r->c.route->idempotency,
 		    &r->c.head.fields, &more);
 	for (size_t i = 0; i < r->c.omitted.count; i++)
 		more.list[more.count++] = r->c.omitted.list[i];
-	more.list[more.count++] =
-	    (struct field){SPAN("X-Request-Id"), r->c.id};
+	fields_add(&more, SPAN("X-Request-Id"), r->c.id);
 	if (response_echoes(r))
 		more.list[more.count++] = r->c.key.field;
 	if (!r->c.replay)
 		return more;
 	struct span name = span_str(r->c.policy->replay_header);
 	if (name.len > 0)
-		more.list[more.count++] = (struct field){name, SPAN("true")};
+		fields_add(&more, name, SPAN("true"));
 	if (r->c.answer->request_id.len > 0)
-		more.list[more.count++] = (struct field){
-		    SPAN("Original-Request-Id"), r->c.answer->request_id};
+		fields_add(&more, SPAN("Original-Request-Id"),
+		    r->c.answer->request_id);
 	return more;
 }

@@ -137,31 +137,6 @@ status_said(enum problem problem, const struct problem_details *details)
 	return details->status != 0 ? details->status : lines[problem].status;
 }
 
-/*
- * Adds what clients of the preset's API, or by default of Stripe's, look at.
- * Where that has a "type" of its own it is no problem document, and all there
- * is: such an API allows no other members.
- */
-static json_t *
-with_words(json_t *doc, enum problem problem,
-    const struct problem_details *details, const char *detail)
-{
-	const char *name = lines[problem].type;
-	const struct api_preset_facts facts = {
-	    name, status_said(problem, details), detail, details->request_id};
-	json_t *own = api_preset_says(details->preset, &facts);
-	if (own == NULL)
-		own = json_pack("{s:{s:s, s:s, s:s}}", "error", "type",
-		    "idempotency_error", "code", name, "message", detail);
-	if (json_object_get(own, "type") != NULL) {
-		json_decref(doc);
-		return own;
-	}
-	must(json_object_update(doc, own) == 0);
-	json_decref(own);
-	return doc;
-}
-
 void
 problem_put_hints(json_t *doc, enum problem problem,
     const struct problem_details *details)
@@ -205,8 +180,27 @@ make_document(enum problem problem, const struct problem_details *details)
 		    exact ? json_incref(value) : json_string(version));
 		json_decref(value);
 	}
-	return with_words(doc, problem, details,
-	    json_string_value(json_object_get(doc, "detail")));
+	/*
+	 * What clients of the preset's API, or by default of Stripe's, look at.
+	 * Where that has a "type" of its own it is no problem document, and all
+	 * there is: such an API allows no other members.
+	 */
+	const struct api_preset_facts facts = {line->type,
+	    status_said(problem, details),
+	    json_string_value(json_object_get(doc, "detail")),
+	    details->request_id};
+	json_t *own = api_preset_says(details->preset, &facts);
+	if (own == NULL)
+		own = json_pack("{s:{s:s, s:s, s:s}}", "error", "type",
+		    "idempotency_error", "code", facts.name, "message",
+		    facts.detail);
+	if (json_object_get(own, "type") != NULL) {
+		json_decref(doc);
+		return own;
+	}
+	must(json_object_update(doc, own) == 0);
+	json_decref(own);
+	return doc;
 }
 
 /*
@@ -231,20 +225,10 @@ problem_new(enum problem problem, const struct problem_details *details)
 	const struct problem_line *line = &lines[problem];
 	json_t *doc = make_document(problem, details);
 	bool alone = json_object_get(doc, "title") == NULL;
-	char *text = json_dumps(
-	    doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
-	must(text != NULL);
-	json_decref(doc);
-
-	/*
-	 * Small and the gateway's own, so not counted: a gateway whose
-	 * memory for bodies is used up must still be able to say so.
-	 */
 	struct body body;
-	body_init(&body, NULL);
-	must(body_append(&body, text, strlen(text)) == 0);
-	must(body_append(&body, "\n", 1) == 0);
-	free(text);
+	body_line(&body,
+	    json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)));
+	json_decref(doc);
 
 	char after[24];
 	int64_t after_s = details->retry_after_s ? details->retry_after_s
@@ -264,16 +248,15 @@ problem_new(enum problem problem, const struct problem_details *details)
 	struct fields fields = {list, 3};
 	/* A 401 says what it wants (RFC 9110, section 15.5.2). */
 	if (problem == PROBLEM_TOKEN_INVALID)
-		list[fields.count++] = (struct field){
-		    SPAN("WWW-Authenticate"), SPAN("Bearer")};
+		fields_add(
+		    &fields, SPAN("WWW-Authenticate"), SPAN("Bearer"));
 	else if (after_s > 0)
-		list[fields.count++] = (struct field){
-		    SPAN("Retry-After"), span_str(after)};
+		fields_add(&fields, SPAN("Retry-After"), span_str(after));
 	struct field again = {
 	    span_str(api_presets[details->preset].again_field),
 	    again_word(problem, details, after_s)};
 	if (again.name.len > 0 && again.value.len > 0)
-		list[fields.count++] = again;
+		fields_add(&fields, again.name, again.value);
 	return answer_new(
 	    status_said(problem, details), &fields, &body, SPAN(""));
 }

@@ -49,8 +49,7 @@ answer_fields_read(
 		return "\"headers\" must be an object or a list of pairs.";
 	if (count > HEAD_CHECK_FIELDS_MAX)
 		return "There are more than 100 headers.";
-	struct fields fields = {
-	    arena_alloc(arena, (count + 1) * sizeof(struct field)), 0};
+	struct fields fields = fields_new(arena, count);
 	const char *key;
 	json_t *value;
 	json_object_foreach(headers, key, value)

@@ -125,22 +125,6 @@ route_uses(const struct conf_idempotency *policy, struct span name,
 	    is_name(policy->replay_header, name, same);
 }
 
-/* --- lists --- */
-
-static struct fields
-list_new(struct arena *arena, size_t room)
-{
-	return (struct fields){
-		.list = arena_alloc(arena, (room + 1) * sizeof(struct field)),
-	};
-}
-
-static void
-append_field(struct fields *list, struct span name, struct span value)
-{
-	list->list[list->count++] = (struct field){name, value};
-}
-
 /* All lines of that name and one more value, as one list. */
 static struct span
 joined(struct arena *arena, const struct fields *fields, struct span name,
@@ -229,7 +213,7 @@ proxy_headers_for_upstream(
     struct arena *arena, const struct proxy_request *request)
 {
 	const struct fields *in = request->fields;
-	struct fields out = list_new(arena, in->count + ADDED_MAX);
+	struct fields out = fields_new(arena, in->count + ADDED_MAX);
 	struct span proto = SPAN("X-Forwarded-Proto");
 	struct span host = SPAN("X-Forwarded-Host");
 	char attempt[DIGITS_MAX];
@@ -245,33 +229,33 @@ proxy_headers_for_upstream(
 			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
-	append_field(&out, SPAN("X-Forwarded-For"),
+	fields_add(&out, SPAN("X-Forwarded-For"),
 	    joined(arena, in, SPAN("X-Forwarded-For"),
 		local ? SPAN("unknown") : request->client));
 	/* What comes from a front that is trusted stays. */
 	bool trust = request->forwarded == FORWARDED_TRUST;
 	if (!trust || !fields_first(in, proto))
-		append_field(&out, proto,
+		fields_add(&out, proto,
 		    request->tls ? SPAN("https") : SPAN("http"));
 	if (request->authority.len && (!trust || !fields_first(in, host)))
-		append_field(&out, host, request->authority);
-	append_field(&out, SPAN("Via"),
+		fields_add(&out, host, request->authority);
+	fields_add(&out, SPAN("Via"),
 	    joined(arena, in, SPAN("Via"),
 		request->version_1_0 ? SPAN("1.0 onceproxy")
 				     : SPAN("1.1 onceproxy")));
-	append_field(&out, SPAN("X-Request-Id"), request->request_id);
+	fields_add(&out, SPAN("X-Request-Id"), request->request_id);
 	if (request->identity)
-		append_field(
+		fields_add(
 		    &out, SPAN("Accept-Encoding"), SPAN("identity"));
 	if (request->attempt_header.len && request->attempt)
-		append_field(&out, request->attempt_header,
+		fields_add(&out, request->attempt_header,
 		    arena_dup(arena, span_of(attempt,
 			digits_put(attempt, request->attempt))));
 	if (*request->policy->key_id_header != '\0' && request->attempt)
-		append_field(&out, span_str(request->policy->key_id_header),
+		fields_add(&out, span_str(request->policy->key_id_header),
 		    request->key_id);
 	if (request->key.len)
-		append_field(&out, request->key_header, request->key);
+		fields_add(&out, request->key_header, request->key);
 	return out;
 }
 
@@ -281,7 +265,7 @@ struct fields
 proxy_headers_for_client(struct arena *arena, const struct fields *upstream,
     const struct proxy_client *client)
 {
-	struct fields out = list_new(arena, upstream->count + 1);
+	struct fields out = fields_new(arena, upstream->count + 1);
 	bool named = names_fields(upstream);
 
 	for (size_t i = 0; i < upstream->count; i++) {
@@ -295,11 +279,11 @@ proxy_headers_for_client(struct arena *arena, const struct fields *upstream,
 		    (span_ieq(f->name, client->replay_header) &&
 			INVARIANT(own_replay)))
 			continue;
-		append_field(&out,
+		fields_add(&out,
 		    is_id ? SPAN("Upstream-Request-Id") : f->name, f->value);
 	}
 	if (!fields_first(&out, SPAN("Date")))
-		append_field(&out, SPAN("Date"),
+		fields_add(&out, SPAN("Date"),
 		    header_value_date(arena, client->wall_ms));
 	return out;
 }
@@ -312,7 +296,7 @@ proxy_headers_listed(struct arena *arena, const struct fields *fields,
 
 	if (names->count == 0)
 		return are_listed ? out : *fields;
-	out = list_new(arena, fields->count);
+	out = fields_new(arena, fields->count);
 	for (size_t i = 0; i < fields->count; i++) {
 		struct span name = fields->list[i].name;
 		if (listed(names, name, span_ieq) == are_listed ||

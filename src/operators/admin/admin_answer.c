@@ -27,15 +27,11 @@ admin_answer_bytes(
 enum after
 admin_answer_json(struct admin_request *a, int status, json_t *json)
 {
-	must(json != NULL);
-	char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
-	must(text != NULL);
-	json_decref(json);
 	struct body body;
-	body_init(&body, NULL);
-	must(body_append(&body, text, strlen(text)) == 0);
-	must(body_append(&body, "\n", 1) == 0);
-	free(text);
+	must(json != NULL);
+	body_line(
+	    &body, json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6)));
+	json_decref(json);
 	return admin_answer_bytes(
 	    a, status, SPAN("application/json"), &body);
 }
