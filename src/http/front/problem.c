@@ -81,16 +81,11 @@ static const char *const words_of_derived[PROBLEM_COUNT_] = {
 static const char *
 words_of_retry(const struct problem_details *details)
 {
-	switch (details->on_unknown) {
-	case UNKNOWN_HOLD:
-	case UNKNOWN_WITNESS:
-		break;
-	case UNKNOWN_RETRY:
+	if (details->on_unknown == UNKNOWN_RETRY)
 		return "A retry with the same key is sent to the API again.";
-	case UNKNOWN_RECONCILE:
+	if (details->on_unknown == UNKNOWN_RECONCILE)
 		return "A retry with the same key first asks the API what "
 		       "became of it.";
-	}
 	if (details->made_of != NULL)
 		return "It is not executed again until the outcome is known. "
 		       "Send the same request again later, and no other in "

@@ -4,14 +4,6 @@
 
 enum { METHOD_MAX = 32 };
 
-/* A head, and in it the fields that are looked at. */
-struct judged {
-	const struct head_as_sent *head;
-	const struct field *host; /* the first, … */
-	size_t hosts;             /* … and how many there are */
-	bool expects_more; /* than 100-continue */
-};
-
 static enum head_verdict
 refuse_with(
     struct checked_head *g, enum head_verdict verdict, const char *message)
@@ -23,10 +15,8 @@ refuse_with(
 /* --- each looks at one thing; its message stands in *g when it refuses --- */
 
 static enum head_verdict
-check_method(const struct judged *judged, struct checked_head *g)
+check_method(struct span method, struct checked_head *g)
 {
-	struct span method = judged->head->method;
-
 	for (size_t i = 0; i < method.len; i++) {
 		char c = method.ptr[i];
 		if (!(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
@@ -43,11 +33,11 @@ check_method(const struct judged *judged, struct checked_head *g)
 }
 
 static enum head_verdict
-check_fields(const struct judged *judged, struct checked_head *g)
+check_fields(const struct head_as_sent *head, struct checked_head *g)
 {
-	const struct fields *fields = &judged->head->fields;
+	const struct fields *fields = &head->fields;
 
-	if (judged->head->fields_are_good)
+	if (head->fields_are_good)
 		return HEAD_CHECK_OK;
 	if (fields->count > HEAD_CHECK_FIELDS_MAX)
 		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE,
@@ -65,18 +55,16 @@ check_fields(const struct judged *judged, struct checked_head *g)
 }
 
 static enum head_verdict
-check_host(const struct judged *judged, struct checked_head *g)
+check_host(const struct field *first, size_t count, struct checked_head *g)
 {
-	const struct field *f = judged->host;
-
-	if (judged->hosts > 1 && INVARIANT(one_host))
+	if (count > 1 && INVARIANT(one_host))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Host.");
-	if (f == NULL)
+	if (first == NULL)
 		return g->version_1_0 ? HEAD_CHECK_OK
 				      : refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 					    "The request has no Host.");
-	g->authority = span_trim(f->value);
+	g->authority = span_trim(first->value);
 	if (!request_target_authority_is_valid(g->authority))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Host is not a host with an optional port.");
@@ -90,28 +78,29 @@ static enum head_verdict
 check_parts(struct arena *arena, const struct head_as_sent *head,
     struct checked_head *g)
 {
-	static enum head_verdict (*const checks[])(
-	    const struct judged *, struct checked_head *) = {
-	    check_method, check_fields, check_host};
-	struct judged judged = {.head = head};
+	const struct field *host = NULL;
+	size_t hosts = 0;
+	bool expects_more = false; /* than 100-continue */
 	for (size_t i = 0; i < head->fields.count; i++) {
 		const struct field *f = &head->fields.list[i];
-		if (span_ieq(f->name, SPAN("Host")) && judged.hosts++ == 0)
-			judged.host = f;
+		if (span_ieq(f->name, SPAN("Host")) && hosts++ == 0)
+			host = f;
 		if (span_ieq(f->name, SPAN("Expect")))
-			judged.expects_more |= !span_ieq(
+			expects_more |= !span_ieq(
 			    span_trim(f->value), SPAN("100-continue"));
 	}
 	g->version_1_0 = span_eq(head->version, SPAN("HTTP/1.0"));
 	if (!g->version_1_0 && !span_eq(head->version, SPAN("HTTP/1.1")))
 		return refuse_with(g, HEAD_CHECK_VERSION,
 		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		enum head_verdict verdict = checks[i](&judged, g);
-		if (verdict != HEAD_CHECK_OK)
-			return verdict;
-	}
-	if (judged.expects_more)
+	enum head_verdict verdict = check_method(head->method, g);
+	if (verdict == HEAD_CHECK_OK)
+		verdict = check_fields(head, g);
+	if (verdict == HEAD_CHECK_OK)
+		verdict = check_host(host, hosts, g);
+	if (verdict != HEAD_CHECK_OK)
+		return verdict;
+	if (expects_more)
 		return refuse_with(g, HEAD_CHECK_EXPECTATION,
 		    "The only expectation that the gateway can meet is "
 		    "100-continue.");

@@ -95,14 +95,6 @@ http1_head_write(const struct http1_request *request, struct body *out)
 
 /* --- the head of an answer --- */
 
-static enum http1_head_state end_line(struct http1_head *head);
-static bool take_status(struct http1_head *head, struct span line);
-static enum http1_head_state take_answer_field(
-    struct http1_head *head, struct span line);
-static bool take_known(
-    struct http1_head *head, struct span name, struct span value);
-static enum http1_head_state end_head(struct http1_head *head);
-
 /* The first line of every answer begins with this. */
 static const struct span version = {"HTTP/1.", 7};
 
@@ -135,61 +127,6 @@ http1_head_free(struct http1_head *head)
 	*head = (struct http1_head){0};
 }
 
-/* False as soon as the first line cannot become a status line any more. */
-static bool
-begins_well(const struct http1_head *head)
-{
-	size_t len = head->len < version.len ? head->len : version.len;
-	return head->line > 0 || len == 0 ||
-	    !memcmp(head->text, version.ptr, len);
-}
-
-enum http1_head_state
-http1_head_feed(struct http1_head *head, struct span *bytes)
-{
-	while (bytes->len > 0) {
-		const char *lf = memchr(bytes->ptr, '\n', bytes->len);
-		size_t len =
-		    lf ? (size_t)(lf - bytes->ptr) + 1 : bytes->len;
-		size_t room = head->max_bytes - head->len;
-		size_t kept = len < room ? len : room;
-		if (kept > head->size - head->len) {
-			head->size = 2 * (head->len + kept);
-			head->text = mem_grow(head->text, head->size);
-		}
-		memcpy(head->text + head->len, bytes->ptr, kept);
-		head->len += kept;
-		if (len > room)
-			return begins_well(head) ? HEAD_TOO_LARGE :
-						   HEAD_MALFORMED;
-		*bytes = span_from(*bytes, len);
-		if (lf == NULL)
-			return begins_well(head) ? HEAD_MORE : HEAD_MALFORMED;
-		enum http1_head_state state = end_line(head);
-		if (state != HEAD_MORE)
-			return state;
-	}
-	return HEAD_MORE;
-}
-
-/* A line feed has come: the line must end with CRLF and nothing else. */
-static enum http1_head_state
-end_line(struct http1_head *head)
-{
-	bool first = head->line == 0;
-	struct span line =
-	    span_of(head->text + head->line, head->len - head->line - 1);
-	if (line.len == 0 || line.ptr[line.len - 1] != '\r')
-		return HEAD_MALFORMED;
-	line.len--;
-	if (!field_is_value(line) && INVARIANT(answer_controls))
-		return HEAD_MALFORMED;
-	head->line = head->len;
-	if (first)
-		return take_status(head, line) ? HEAD_MORE : HEAD_MALFORMED;
-	return line.len == 0 ? end_head(head) : take_answer_field(head, line);
-}
-
 /* Takes "HTTP/1.1 200 OK"; " OK" may be missing. */
 static bool
 take_status(struct http1_head *head, struct span line)
@@ -208,34 +145,6 @@ take_status(struct http1_head *head, struct span line)
 	/* HTTP/1.0's keep-alive is left alone (RFC 9112, appendix C.2.2). */
 	head->persistent = !head->version_1_0;
 	return true;
-}
-
-static enum http1_head_state
-take_answer_field(struct http1_head *head, struct span line)
-{
-	/* Folded lines and blanks before the colon make it no token. */
-	const char *colon = memchr(line.ptr, ':', line.len);
-	if (colon == NULL)
-		return HEAD_MALFORMED;
-	struct span name = span_of(line.ptr, (size_t)(colon - line.ptr));
-	struct span value = span_trim(span_from(line, name.len + 1));
-	if ((!field_is_token(name) && INVARIANT(answer_names)) ||
-	    !take_known(head, name, value))
-		return HEAD_MALFORMED;
-	if (head->n_fields == HEAD_FIELDS_MAX)
-		return HEAD_TOO_LARGE;
-	if (head->n_fields == head->list_size) {
-		head->list_size = head->list_size ? 2 * head->list_size : 16;
-		head->list = mem_grow(
-		    head->list, head->list_size * sizeof *head->list);
-	}
-	head->list[head->n_fields++] = (struct http1_head_field){
-	    .name = (size_t)(name.ptr - head->text),
-	    .name_len = name.len,
-	    .value = (size_t)(value.ptr - head->text),
-	    .value_len = value.len,
-	};
-	return HEAD_MORE;
 }
 
 /* Reads "timeout=5, max=100": whole seconds; -1: it says nothing usable. */
@@ -284,8 +193,50 @@ take_known(struct http1_head *head, struct span name, struct span value)
 }
 
 static enum http1_head_state
-end_head(struct http1_head *head)
+take_answer_field(struct http1_head *head, struct span line)
 {
+	/* Folded lines and blanks before the colon make it no token. */
+	const char *colon = memchr(line.ptr, ':', line.len);
+	if (colon == NULL)
+		return HEAD_MALFORMED;
+	struct span name = span_of(line.ptr, (size_t)(colon - line.ptr));
+	struct span value = span_trim(span_from(line, name.len + 1));
+	if ((!field_is_token(name) && INVARIANT(answer_names)) ||
+	    !take_known(head, name, value))
+		return HEAD_MALFORMED;
+	if (head->n_fields == HEAD_FIELDS_MAX)
+		return HEAD_TOO_LARGE;
+	if (head->n_fields == head->list_size) {
+		head->list_size = head->list_size ? 2 * head->list_size : 16;
+		head->list = mem_grow(
+		    head->list, head->list_size * sizeof *head->list);
+	}
+	head->list[head->n_fields++] = (struct http1_head_field){
+	    .name = (size_t)(name.ptr - head->text),
+	    .name_len = name.len,
+	    .value = (size_t)(value.ptr - head->text),
+	    .value_len = value.len,
+	};
+	return HEAD_MORE;
+}
+
+/* A line feed has come: the line must end with CRLF and nothing else. */
+static enum http1_head_state
+end_line(struct http1_head *head)
+{
+	bool first = head->line == 0;
+	struct span line =
+	    span_of(head->text + head->line, head->len - head->line - 1);
+	if (line.len == 0 || line.ptr[line.len - 1] != '\r')
+		return HEAD_MALFORMED;
+	line.len--;
+	if (!field_is_value(line) && INVARIANT(answer_controls))
+		return HEAD_MALFORMED;
+	head->line = head->len;
+	if (first)
+		return take_status(head, line) ? HEAD_MORE : HEAD_MALFORMED;
+	if (line.len > 0)
+		return take_answer_field(head, line);
 	if (head->status < 200) {
 		if (++head->interim > HEAD_INTERIM_MAX)
 			return HEAD_MALFORMED;
@@ -297,6 +248,43 @@ end_head(struct http1_head *head)
 	    (head->content_length >= 0 || head->version_1_0))
 		return HEAD_MALFORMED;
 	return HEAD_WHOLE;
+}
+
+/* False as soon as the first line cannot become a status line any more. */
+static bool
+begins_well(const struct http1_head *head)
+{
+	size_t len = head->len < version.len ? head->len : version.len;
+	return head->line > 0 || len == 0 ||
+	    !memcmp(head->text, version.ptr, len);
+}
+
+enum http1_head_state
+http1_head_feed(struct http1_head *head, struct span *bytes)
+{
+	while (bytes->len > 0) {
+		const char *lf = memchr(bytes->ptr, '\n', bytes->len);
+		size_t len =
+		    lf ? (size_t)(lf - bytes->ptr) + 1 : bytes->len;
+		size_t room = head->max_bytes - head->len;
+		size_t kept = len < room ? len : room;
+		if (kept > head->size - head->len) {
+			head->size = 2 * (head->len + kept);
+			head->text = mem_grow(head->text, head->size);
+		}
+		memcpy(head->text + head->len, bytes->ptr, kept);
+		head->len += kept;
+		if (len > room)
+			return begins_well(head) ? HEAD_TOO_LARGE :
+						   HEAD_MALFORMED;
+		*bytes = span_from(*bytes, len);
+		if (lf == NULL)
+			return begins_well(head) ? HEAD_MORE : HEAD_MALFORMED;
+		enum http1_head_state state = end_line(head);
+		if (state != HEAD_MORE)
+			return state;
+	}
+	return HEAD_MORE;
 }
 
 char *
