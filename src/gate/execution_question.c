@@ -74,16 +74,6 @@ execution_question_word(enum asked answer)
 
 /* --- the upstream --- */
 
-/* The upstream, or what it is made of, cannot be had, or has too much to do. */
-static bool
-is_away(const struct forward *f)
-{
-	bool answered =
-	    f->result == FORWARD_ANSWERED || f->result == FORWARD_UNREAD;
-	return answered ? f->status >= 500 || f->status == 429
-			: f->result != FORWARD_MALFORMED;
-}
-
 /*
  * Asks the API's database, or the upstream.  That they know nothing of an
  * attempt says nothing where the API was not told what they are asked by.
@@ -142,11 +132,13 @@ execution_question_reconciled(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	const struct conf_reconcile *rules = &e->owned.policy->reconcile;
+	int status = e->forward.status;
 	bool whole = e->forward.result == FORWARD_ANSWERED;
+	bool answered = whole || e->forward.result == FORWARD_UNREAD;
 	enum disposition disposition = DISPOSITION_UNKNOWN;
-	if (whole || e->forward.result == FORWARD_UNREAD)
+	if (answered)
 		disposition = disposition_of_reconcile(
-		    rules, e->forward.status, &e->forward.fields);
+		    rules, status, &e->forward.fields);
 	if (disposition == DISPOSITION_STORE && whole) {
 		note_answer(e, ASKED_HAPPENED, "");
 		execution_make_upstreams(e, rules->status);
@@ -162,7 +154,10 @@ execution_question_reconciled(struct machine *machine)
 		note_answer(e, ASKED_DID_NOT, "");
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	}
-	note_answer(e, is_away(&e->forward) ? ASKED_AWAY : ASKED_UNKNOWN,
+	/* It, or what it is made of, cannot be had, or has too much to do. */
+	bool away = answered ? status >= 500 || status == 429
+			     : e->forward.result != FORWARD_MALFORMED;
+	note_answer(e, away ? ASKED_AWAY : ASKED_UNKNOWN,
 	    why != NULL ? why : "");
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
@@ -245,32 +240,27 @@ keep_row(struct execution *e)
 	return execution_to(e, EXECUTION_COMPLETE, MORE);
 }
 
-/*
- * `started` is for the API to explain, by when it can do no more about it.  It
- * goes on once that is committed, which may be long after it began to, and long
- * after the attempt became unknown; when that was, only who sees the row knows.
- */
-static bool
-may_ask_on(const struct execution *e)
-{
-	const struct conf_idempotency *policy = e->owned.policy;
-	return policy->witness.then_reconcile && e->reconciles &&
-	    !e->started && e->query != NULL &&
-	    e->started_ms >= policy->reconcile.settle_ms;
-}
-
 enum after
 execution_question_looked_up(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	const struct witness_op *op = &e->witness;
+	const struct conf_idempotency *policy = e->owned.policy;
 	switch (op->answer) {
 	case WITNESS_DONE:
 		return keep_row(e);
 	case WITNESS_REVOKED:
 		return was_revoked(e);
 	case WITNESS_STARTED:
-		if (may_ask_on(e)) {
+		/*
+		 * This is for the API to explain, by when it can do no more
+		 * about it.  It goes on once that is committed, which may be
+		 * long after it began to, and long after the attempt became
+		 * unknown; when that was, only who sees the row knows.
+		 */
+		if (policy->witness.then_reconcile && e->reconciles &&
+		    !e->started && e->query != NULL &&
+		    e->started_ms >= policy->reconcile.settle_ms) {
 			e->started = true;
 			return execution_to(e, EXECUTION_RECONCILE, MORE);
 		}

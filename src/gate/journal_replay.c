@@ -18,18 +18,6 @@ enum {
 	ABOUT_BYTES = 4096,
 };
 
-static void
-lock(struct journal_replay *replay)
-{
-	must(pthread_mutex_lock(&replay->mutex) == 0);
-}
-
-static void
-unlock(struct journal_replay *replay)
-{
-	must(pthread_mutex_unlock(&replay->mutex) == 0);
-}
-
 /* --- the log, and the metrics --- */
 
 /* Without the entry's kind, nobody could tell a payment from none. */
@@ -93,12 +81,13 @@ count_entries(const struct journal_replay *replay)
 /* --- the pass: from the oldest entry to the newest --- */
 
 /*
- * A journal of a dead process in which nothing is left is removed, and one
- * with nothing left for our store is given back.  Where our store has another
- * id meanwhile, an entry that it is being given may be no longer for it.
+ * Finds the next entry of the pass; those of dead processes come first.  Before
+ * that a journal of theirs in which nothing is left is removed, and one with
+ * nothing left for our store is given back.  Where our store has another id
+ * meanwhile, an entry that it is being given may be no longer for it.
  */
-static void
-drop_empty(struct journal_replay *replay)
+static bool
+pick_entry(struct journal_replay *replay, struct journal_about *ret_about)
 {
 	struct replayed_journal *j;
 	struct journal_about about;
@@ -107,9 +96,9 @@ drop_empty(struct journal_replay *replay)
 		    (replay->large.under_way &&
 			replay->large.journal == j->journal))
 			continue;
-		lock(replay);
+		must(pthread_mutex_lock(&replay->mutex) == 0);
 		list_remove(&j->item);
-		unlock(replay);
+		must(pthread_mutex_unlock(&replay->mutex) == 0);
 		if (j->journal == replay->journal)
 			replay->after = 0; /* where it has come to is gone */
 		for (uint64_t id = 0;
@@ -118,14 +107,6 @@ drop_empty(struct journal_replay *replay)
 		journal_writer_close(&replay->writer, &j->journal);
 		free(j);
 	}
-}
-
-/* Finds the next entry of the pass; those of dead processes come first. */
-static bool
-pick_entry(struct journal_replay *replay, struct journal_about *ret_about)
-{
-	struct replayed_journal *j;
-	drop_empty(replay);
 	LIST_EACH(j, &replay->journals, item) {
 		if (replay->after != 0 && j->journal != replay->journal)
 			continue;
@@ -176,36 +157,28 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 	    &replay->writer, delivery->journal, delivery->id, true);
 }
 
-/* Takes the next entry; false: none can be taken now. */
-static bool
-deliver_next(struct journal_replay *replay)
-{
-	struct journal_about about;
-	if (replay->small.under_way || !store_is_up(replay->home.store) ||
-	    !pick_entry(replay, &about))
-		return false;
-	/* Nothing is read for a server that is away, however often. */
-	if (!outcome_can_replay(replay->home.store, &about.key_id))
-		key_set_add(&replay->passed_over, &about.key_id);
-	if (key_set_has(&replay->passed_over, &about.key_id))
-		return true;
-	if (about.answer_bytes < STORE_LARGE_BYTES) {
-		deliver(replay, &replay->small, &about);
-		return true;
-	}
-	/* One large one at a time; what is small goes on meanwhile. */
-	key_set_add(&replay->passed_over, &about.key_id);
-	if (!replay->large.under_way &&
-	    !key_set_has(&replay->failed_large, &about.key_id))
-		deliver(replay, &replay->large, &about);
-	return true;
-}
-
+/* Takes one entry after the other, until none can be taken now. */
 static void
 deliver_all(struct journal_replay *replay)
 {
-	while (deliver_next(replay))
-		continue;
+	struct journal_about about;
+	while (!replay->small.under_way && store_is_up(replay->home.store) &&
+	    pick_entry(replay, &about)) {
+		/* Nothing is read for a server that is away, however often. */
+		if (!outcome_can_replay(replay->home.store, &about.key_id))
+			key_set_add(&replay->passed_over, &about.key_id);
+		if (key_set_has(&replay->passed_over, &about.key_id))
+			continue;
+		if (about.answer_bytes < STORE_LARGE_BYTES) {
+			deliver(replay, &replay->small, &about);
+			continue;
+		}
+		/* One large one at a time; what is small goes on meanwhile. */
+		key_set_add(&replay->passed_over, &about.key_id);
+		if (!replay->large.under_way &&
+		    !key_set_has(&replay->failed_large, &about.key_id))
+			deliver(replay, &replay->large, &about);
+	}
 	if (replay->small.under_way)
 		return;
 	/* The next pass begins with the oldest entry again. */
@@ -303,9 +276,9 @@ on_adopted(void *arg, struct journal *journal)
 	struct replayed_journal *adopted = mem_zero(sizeof *adopted);
 	struct journal_about about;
 	adopted->journal = journal;
-	lock(replay);
+	must(pthread_mutex_lock(&replay->mutex) == 0);
 	list_add_first(&replay->journals, &adopted->item);
-	unlock(replay);
+	must(pthread_mutex_unlock(&replay->mutex) == 0);
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, &about);)
 		journal_awaited_add(replay->home.awaited, &about, 0);
 }
@@ -405,14 +378,14 @@ journal_replay_end(struct journal_replay *replay)
 	key_set_clear(&replay->broken);
 	key_set_clear(&replay->said_broken);
 	journal_writer_end(&replay->writer);
-	lock(replay);
+	must(pthread_mutex_lock(&replay->mutex) == 0);
 	LIST_EACH(j, &replay->journals, item) {
 		list_remove(&j->item);
 		journal_close(&j->journal);
 		if (j != &replay->own)
 			free(j);
 	}
-	unlock(replay);
+	must(pthread_mutex_unlock(&replay->mutex) == 0);
 }
 
 bool
@@ -443,14 +416,14 @@ journal_replay_has_answer(struct journal_replay *replay,
 {
 	const struct replayed_journal *j;
 	bool found = false;
-	lock(replay);
+	must(pthread_mutex_lock(&replay->mutex) == 0);
 	LIST_EACH(j, &replay->journals, item)
 		if (!found && journal_has_answer(j->journal, ours, key_id)) {
 			*ret_file =
 			    mem_str(span_str(journal_name(j->journal)));
 			found = true;
 		}
-	unlock(replay);
+	must(pthread_mutex_unlock(&replay->mutex) == 0);
 	return found;
 }
 
@@ -461,11 +434,11 @@ journal_replay_read_answer(struct journal_replay *replay,
 {
 	const struct replayed_journal *j;
 	int error = E_NOT_FOUND;
-	lock(replay);
+	must(pthread_mutex_lock(&replay->mutex) == 0);
 	LIST_EACH(j, &replay->journals, item)
 		if (error == E_NOT_FOUND)
 			error = journal_read_answer(
 			    j->journal, ours, key_id, bytes, ret_entry);
-	unlock(replay);
+	must(pthread_mutex_unlock(&replay->mutex) == 0);
 	return error;
 }

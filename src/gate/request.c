@@ -640,30 +640,6 @@ wait_ms(const struct request *r)
 	return ms;
 }
 
-/* The client gets the stored answer, or hears that it was too large. */
-static enum after replay(struct request *r);
-
-static enum after
-request_claim(struct machine *machine)
-{
-	struct request *r = request_of(machine);
-	/* An outcome that Redis might not take must have a place to go. */
-	if (!journal_replay_can_write(&r->c.worker->journal_replay) &&
-	    INVARIANT(writable_journal))
-		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
-	claimant_prepare(&r->c,
-	    r->wait_until_ms == 0
-		? wait_ms(r) > 0
-		: r->wait_until_ms > loop_now_ms(r->c.worker->loop));
-	if (r->c.claim.waits)
-		key_waiters_listen(&r->c.worker->waiters, &r->waiter,
-		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
-	if (claimant_find_cached(&r->c))
-		return replay(r);
-	claimant_claim(&r->c, true);
-	return request_to(r, REQUEST_CLAIMED, WAIT);
-}
-
 /* Follows the line of tbl/situations.h for the claim's verdict. */
 static enum after
 meet_situation(struct request *r)
@@ -689,6 +665,7 @@ meet_situation(struct request *r)
 	return request_to(r, s->step, MORE);
 }
 
+/* The client gets the stored answer, or hears that it was too large. */
 static enum after
 replay(struct request *r)
 {
@@ -703,6 +680,27 @@ replay(struct request *r)
 	if (r->waited)
 		r->c.outcome = OUTCOME_WAITED;
 	return MORE;
+}
+
+static enum after
+request_claim(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	/* An outcome that Redis might not take must have a place to go. */
+	if (!journal_replay_can_write(&r->c.worker->journal_replay) &&
+	    INVARIANT(writable_journal))
+		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
+	claimant_prepare(&r->c,
+	    r->wait_until_ms == 0
+		? wait_ms(r) > 0
+		: r->wait_until_ms > loop_now_ms(r->c.worker->loop));
+	if (r->c.claim.waits)
+		key_waiters_listen(&r->c.worker->waiters, &r->waiter,
+		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
+	if (claimant_find_cached(&r->c))
+		return replay(r);
+	claimant_claim(&r->c, true);
+	return request_to(r, REQUEST_CLAIMED, WAIT);
 }
 
 /* Returns how long it may wait from now on; 0: not, or not any more. */

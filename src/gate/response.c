@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "gate/cors.h"
 #include "gate/key/fingerprint.h"
 #include "gate/key/policy.h"
@@ -13,47 +11,35 @@
 enum problem
 response_to_head_check(enum head_verdict verdict)
 {
-	switch (verdict) {
-	case HEAD_CHECK_METHOD:
-		return PROBLEM_METHOD_NOT_ALLOWED;
-	case HEAD_CHECK_TOO_LARGE:
-		return PROBLEM_REQUEST_TOO_LARGE;
-	case HEAD_CHECK_EXPECTATION:
-		return PROBLEM_EXPECTATION_FAILED;
-	case HEAD_CHECK_HEADERS_TOO_LARGE:
-		return PROBLEM_HEADERS_TOO_LARGE;
-	case HEAD_CHECK_CODING:
-		return PROBLEM_CODING_NOT_IMPLEMENTED;
-	case HEAD_CHECK_VERSION:
-		return PROBLEM_VERSION_NOT_SUPPORTED;
-	case HEAD_CHECK_OK:
-	case HEAD_CHECK_BAD_REQUEST:
-		break;
-	}
-	return PROBLEM_BAD_REQUEST;
+	static const enum problem problems[] = {
+	    [HEAD_CHECK_OK] = PROBLEM_BAD_REQUEST,
+	    [HEAD_CHECK_BAD_REQUEST] = PROBLEM_BAD_REQUEST,
+	    [HEAD_CHECK_METHOD] = PROBLEM_METHOD_NOT_ALLOWED,
+	    [HEAD_CHECK_TOO_LARGE] = PROBLEM_REQUEST_TOO_LARGE,
+	    [HEAD_CHECK_EXPECTATION] = PROBLEM_EXPECTATION_FAILED,
+	    [HEAD_CHECK_HEADERS_TOO_LARGE] = PROBLEM_HEADERS_TOO_LARGE,
+	    [HEAD_CHECK_CODING] = PROBLEM_CODING_NOT_IMPLEMENTED,
+	    [HEAD_CHECK_VERSION] = PROBLEM_VERSION_NOT_SUPPORTED,
+	};
+	return problems[verdict];
 }
 
-/* Names the parts of a body that make the key; the caller frees the text. */
-static char *
-makers_of_key(const struct conf_idempotency *policy)
+/* Names the parts of a body that make the key. */
+static const char *
+makers_of_key(struct arena *arena, const struct conf_idempotency *policy)
 {
-	char *text = NULL;
-	size_t len;
 	const struct json_pointers *from = &policy->derive_from;
 	if (policy->derive_from_body)
-		return mem_text("the whole body");
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	fputs(from->count > 1 ? "the body's members " : "the body's member ",
-	    out);
+		return "the whole body";
+	struct span text = from->count > 1 ? SPAN("the body's members ")
+					   : SPAN("the body's member ");
 	for (size_t i = 0; i < from->count; i++) {
-		const struct json_pointer *pointer = &from->list[i];
-		fputs(i == 0 ? "" : i + 1 < from->count ? ", " : " and ", out);
-		for (size_t k = 0; k < pointer->count; k++)
-			json_pointer_write(out, pointer->segments[k]);
+		char *name = json_pointer_text(&from->list[i]);
+		text = arena_printf(arena, "%.*s%s%s", SPAN_FMT(text),
+		    i == 0 ? "" : i + 1 < from->count ? ", " : " and ", name);
+		free(name);
 	}
-	must(fclose(out) == 0);
-	return text;
+	return text.ptr;
 }
 
 /*
@@ -78,11 +64,7 @@ response_problem(struct request *r)
 {
 	const struct conf_idempotency *policy = r->c.policy;
 	enum problem problem = told_as(policy, r->c.problem);
-	char *request_id = mem_str(r->c.id);
-	char *makers = NULL;
 	struct span detail = r->detail;
-	if (policy != NULL && r->c.derived)
-		makers = makers_of_key(policy);
 	if (policy != NULL && r->c.problem == PROBLEM_KEY_REUSED &&
 	    detail.len == 0) {
 		char *compared = fingerprint_words(policy);
@@ -97,9 +79,11 @@ response_problem(struct request *r)
 	    .key_id = span_str(r->c.key_hex),
 	    .detail = detail,
 	    .preset = API_PRESET_NONE,
-	    .request_id = request_id,
+	    .request_id = arena_str(r->c.arena, r->c.id),
 	    .on_unknown = UNKNOWN_HOLD,
-	    .made_of = makers,
+	    .made_of = policy != NULL && r->c.derived
+		? makers_of_key(r->c.arena, policy)
+		: NULL,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'
 		? r->c.claim_op.current
@@ -114,8 +98,6 @@ response_problem(struct request *r)
 	}
 	answer_unref(&r->c.answer);
 	r->c.answer = problem_new(problem, &details);
-	free(makers);
-	free(request_id);
 	r->c.replay = false;
 	r->c.omitted.count = 0;
 }

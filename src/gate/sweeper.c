@@ -300,16 +300,6 @@ probe_start(struct probe *p)
 
 /* --- whose turn it is --- */
 
-/* An operator's, that waits. */
-static struct probe *
-next_asked(struct sweeper *s)
-{
-	struct probe *p, *last = NULL;
-	LIST_EACH(p, &s->probes, item)
-		last = p->runs ? last : p;
-	return last;
-}
-
 /*
  * That of which the fewest are asked about now, and of those each in turn: an
  * API that takes long would have all that others leave, one after the other.
@@ -341,8 +331,11 @@ pump(struct sweeper *s)
 	struct swept *swept;
 	struct probe *p;
 	while (!s->draining && store_is_up(w->store) && s->running < most) {
-		if ((p = next_asked(s)) != NULL) {
-			probe_start(p);
+		struct probe *asked = NULL; /* an operator's, that waits */
+		LIST_EACH(p, &s->probes, item)
+			asked = p->runs ? asked : p;
+		if (asked != NULL) {
+			probe_start(asked);
 		} else if ((swept = next_route(s)) != NULL) {
 			p = probe_new(
 			    s, swept->route, &swept->queue[0], SPAN("sweep"));
@@ -372,42 +365,37 @@ on_due(void *arg)
 	pump(s);
 }
 
-/* While one is away, one record is enough to ask with. */
-static void
-search(struct sweeper *s)
-{
-	unsigned shards = (unsigned)s->worker->conf->store.shards;
-	unsigned count = (shards + STEPS - 1) / STEPS;
-	s->due.arena = arena_new();
-	struct asking_index *indexes = arena_alloc(
-	    s->due.arena, (s->n_routes + 1) * sizeof *indexes);
-	for (size_t i = 0; i < s->n_routes; i++) {
-		const struct swept *swept = &s->routes[i];
-		unsigned most = swept->away_ms > 0 ? 1 : QUEUE_MAX;
-		indexes[i].route = swept->route->name;
-		indexes[i].most = swept->queued < most
-		    ? most - (unsigned)swept->queued : 0;
-	}
-	asking_find(s->worker->store, &s->due, s->step * count + s->round,
-	    count, indexes, s->n_routes);
-	if (++s->step * count >= shards) {
-		s->step = 0;
-		s->round = (s->round + 1) % shards;
-	}
-}
-
 static void
 on_timer(void *arg)
 {
 	struct sweeper *s = arg;
 	struct store *store = s->worker->store;
+	unsigned shards = (unsigned)s->worker->conf->store.shards;
+	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&s->timer, STEP_MS);
 	pump(s);
 	/* A replica would refuse the claims of what is found. */
-	if (!op_pending(&s->due.op.op) && s->due.arena == NULL &&
-	    store_is_up(store) &&
-	    store_health_fault(store->health) != FAULT_ROLE)
-		search(s);
+	if (op_pending(&s->due.op.op) || s->due.arena != NULL ||
+	    !store_is_up(store) ||
+	    store_health_fault(store->health) == FAULT_ROLE)
+		return;
+	s->due.arena = arena_new();
+	struct asking_index *indexes = arena_alloc(
+	    s->due.arena, (s->n_routes + 1) * sizeof *indexes);
+	for (size_t i = 0; i < s->n_routes; i++) {
+		const struct swept *swept = &s->routes[i];
+		/* While one is away, one record is enough to ask with. */
+		unsigned most = swept->away_ms > 0 ? 1 : QUEUE_MAX;
+		indexes[i].route = swept->route->name;
+		indexes[i].most = swept->queued < most
+		    ? most - (unsigned)swept->queued : 0;
+	}
+	asking_find(store, &s->due, s->step * count + s->round,
+	    count, indexes, s->n_routes);
+	if (++s->step * count >= shards) {
+		s->step = 0;
+		s->round = (s->round + 1) % shards;
+	}
 }
 
 /* "asking:ROUTE", a newline, and the record that has just become UNKNOWN. */

@@ -366,23 +366,6 @@ watch_redis(const struct trusts *trusts, struct trust *t)
 	    &t->watch, w->store, w->loop, "witness", t->name);
 }
 
-/*
- * The route has no witness any more, which Redis is told once, and before
- * anything else: should the route have the same again, that knows nothing of
- * what was sent meanwhile, or was under way.
- */
-static void
-leave_witness(const struct trusts *trusts, struct trust *t)
-{
-	if (t->asked || (t->which[0] == '\0' && !t->left))
-		return;
-	t->which[0] = '\0';
-	t->left = true;
-	t->known = t->read = false;
-	t->proven_ms = 0;
-	watch_redis(trusts, t);
-}
-
 void
 trust_reload(struct trusts *trusts)
 {
@@ -411,8 +394,20 @@ trust_reload(struct trusts *trusts)
 		name_witness(t, &route->idempotency->witness);
 		watch_redis(trusts, t);
 	}
-	for (t = atomic_load(&trusts->first); t; t = atomic_load(&t->next))
-		leave_witness(trusts, t);
+	/*
+	 * A route has no witness any more, which Redis is told once, and before
+	 * anything else: should the route have the same again, that knows
+	 * nothing of what was sent meanwhile, or was under way.
+	 */
+	for (t = atomic_load(&trusts->first); t; t = atomic_load(&t->next)) {
+		if (t->asked || (t->which[0] == '\0' && !t->left))
+			continue;
+		t->which[0] = '\0';
+		t->left = true;
+		t->known = t->read = false;
+		t->proven_ms = 0;
+		watch_redis(trusts, t);
+	}
 }
 
 struct trusts *

@@ -132,13 +132,6 @@ is_current(const struct witness_database *database, const char *route,
 
 /* --- a batch --- */
 
-static void
-nothing_to_do(void *arg, const struct postgres_trouble *trouble)
-{
-	(void)arg;
-	(void)trouble;
-}
-
 /* Begins a transaction; its statements follow those two. */
 enum { BATCH_BEGIN, BATCH_SETTINGS, BATCH_FIRST };
 
@@ -160,7 +153,7 @@ batch_end(struct postgres_pipe *pipe)
 {
 	postgres_pipe_query(pipe, "COMMIT", NULL, 0);
 	postgres_pipe_end(pipe);
-	postgres_pipe_begin(pipe, NULL, nothing_to_do, NULL);
+	postgres_pipe_begin(pipe, NULL, NULL, NULL);
 	postgres_pipe_query(pipe, "ROLLBACK", NULL, 0);
 	postgres_pipe_end(pipe);
 }

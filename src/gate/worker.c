@@ -193,18 +193,11 @@ on_errand(void *arg)
 }
 
 void
-worker_post_reload(struct worker *w, const struct conf *conf,
-    struct loop *caller, void (*adopted)(void *arg), void *arg)
+worker_post_errand(struct worker *w, const struct conf *conf,
+    struct loop *caller, void (*done)(void *arg), void *arg)
 {
-	const struct errand errand = {w, conf_ref(conf), caller, adopted, arg};
-	loop_post(w->loop, on_errand, mem_copy(&errand, sizeof errand));
-}
-
-void
-worker_post_ping(struct worker *w, struct loop *caller,
-    void (*pong)(void *arg), void *arg)
-{
-	const struct errand errand = {w, NULL, caller, pong, arg};
+	const struct errand errand = {
+	    w, conf != NULL ? conf_ref(conf) : NULL, caller, done, arg};
 	loop_post(w->loop, on_errand, mem_copy(&errand, sizeof errand));
 }
 

@@ -49,15 +49,11 @@ void worker_run(struct worker *worker);
  */
 void worker_post_drain(struct worker *worker);
 /*
- * Has new requests served under that configuration; those that have begun end
- * as they began.  A reference is taken.  adopted(arg) is called by the thread
- * of the caller's loop once that is so.  Any thread.
+ * Has new requests served under that configuration, to which a reference is
+ * taken; those that have begun end as they began.  done(arg) is called by the
+ * thread of the caller's loop once that is so; or where conf is NULL, once this
+ * worker has come round to its messages, which one that hangs never does.  Any
+ * thread.
  */
-void worker_post_reload(struct worker *worker, const struct conf *conf,
-    struct loop *caller, void (*adopted)(void *arg), void *arg);
-/*
- * Has pong(arg) called by the thread of the caller's loop once this worker has
- * come round to its messages, which one that hangs never does.  Any thread.
- */
-void worker_post_ping(struct worker *worker, struct loop *caller,
-    void (*pong)(void *arg), void *arg);
+void worker_post_errand(struct worker *worker, const struct conf *conf,
+    struct loop *caller, void (*done)(void *arg), void *arg);

@@ -218,7 +218,7 @@ on_adopted(void *arg)
 void
 gateway_reload(struct gateway *gateway)
 {
-	worker_post_reload(gateway->worker, world.reloaded[gateway->index],
+	worker_post_errand(gateway->worker, world.reloaded[gateway->index],
 	    gateway->loop, on_adopted, NULL);
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/key/fingerprint.h"
+#include "gate/key/key.h"
 
 /* --- the parts --- */
 
@@ -112,30 +113,11 @@ digest_headers(struct digest *digest, const struct conf_idempotency *policy,
 	}
 }
 
-/* Each member counts with its pointer; one that is missing is not null. */
-static void
-digest_only(struct digest *digest, const struct json_pointers *only,
-    const struct json *json)
-{
-	digest_part(digest, SPAN("members"));
-	for (size_t i = 0; i < only->count; i++) {
-		const struct json_pointer *pointer = &only->list[i];
-		const struct json *value = json_at_all(json, pointer);
-		digest_part(digest, SPAN("/"));
-		for (size_t s = 0; s < pointer->count; s++) {
-			digest_part(digest, SPAN("s"));
-			digest_part(digest, pointer->segments[s]);
-		}
-		digest_part(digest, value != NULL ? SPAN("=") : SPAN("-"));
-		if (value != NULL)
-			json_digest(value, NULL, digest);
-	}
-}
-
 static void
 digest_body(struct digest *digest, const struct conf_idempotency *policy,
     const struct content *body)
 {
+	const struct json_pointers *only = &policy->fingerprint_only;
 	const struct json *json = NULL;
 	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = NULL;
@@ -147,8 +129,12 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 		digest_part(digest, SPAN("form"));
 	if (json && body->decoded)
 		digest_part(digest, SPAN("gzip"));
-	if (json && policy->fingerprint_only.count > 0) {
-		digest_only(digest, &policy->fingerprint_only, json);
+	if (json && only->count > 0) {
+		/* One that is missing is not null. */
+		digest_part(digest, SPAN("members"));
+		for (size_t i = 0; i < only->count; i++)
+			key_digest_member(digest, &only->list[i],
+			    json_at_all(json, &only->list[i]));
 	} else if (json) {
 		digest_part(digest, SPAN("json"));
 		json_digest(json, &policy->fingerprint_ignore, digest);

@@ -251,6 +251,20 @@ says_nothing(const struct json *value)
 	    INVARIANT(derived_of_nothing);
 }
 
+void
+key_digest_member(struct digest *digest, const struct json_pointer *pointer,
+    const struct json *value)
+{
+	digest_part(digest, SPAN("/"));
+	for (size_t s = 0; s < pointer->count; s++) {
+		digest_part(digest, SPAN("s"));
+		digest_part(digest, pointer->segments[s]);
+	}
+	digest_part(digest, value != NULL ? SPAN("=") : SPAN("-"));
+	if (value != NULL)
+		json_digest(value, NULL, digest);
+}
+
 bool
 key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
     const struct content *body, struct digest *digest)
@@ -260,17 +274,10 @@ key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
 	if (json == NULL)
 		return false;
 	for (size_t i = 0; i < pointers->count; i++) {
-		const struct json_pointer *pointer = &pointers->list[i];
-		const struct json *value = json_at(json, pointer);
+		const struct json *value = json_at(json, &pointers->list[i]);
 		if (says_nothing(value))
 			return false;
-		digest_part(digest, SPAN("/"));
-		for (size_t s = 0; s < pointer->count; s++) {
-			digest_part(digest, SPAN("s"));
-			digest_part(digest, pointer->segments[s]);
-		}
-		digest_part(digest, SPAN("="));
-		json_digest(value, NULL, digest);
+		key_digest_member(digest, &pointers->list[i], value);
 	}
 	return true;
 }

@@ -55,6 +55,9 @@ MUST_USE enum key_verdict key_derive(struct arena *arena,
 struct span key_members_wrong(struct arena *arena, const char *what,
     const struct json_pointers *pointers, const struct content *body);
 
+/* Adds a member with its pointer to a digest; NULL: there is none. */
+void key_digest_member(struct digest *digest,
+    const struct json_pointer *pointer, const struct json *value);
 /*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
  * (base/json.h); false where the body is no JSON, or has null or nothing in the

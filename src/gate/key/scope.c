@@ -47,21 +47,15 @@ find_in_header(const struct conf_scope *scope,
 		return SCOPE_FOUND;
 	if (fields_next(request->fields, name, &at) && INVARIANT(one_scope))
 		return SCOPE_REPEATED;
-	switch (scope->kind) {
-	case SCOPE_BASIC: /* RFC 7617 */
-		if (!field_credentials(f->value, SPAN("Basic"), &token))
-			return SCOPE_FOUND;
-		return basic_user_read(request->arena, token, ret_value)
-		    ? SCOPE_FOUND
-		    : SCOPE_MALFORMED;
-	case SCOPE_JWT:
+	if (scope->kind == SCOPE_JWT)
 		return find_claim(scope, request, f->value, ret_value);
-	case SCOPE_HEADER:
-	case SCOPE_PATH:
-	case SCOPE_CERTIFICATE:
-		break;
-	}
-	*ret_value = f->value;
+	if (scope->kind == SCOPE_HEADER)
+		*ret_value = f->value;
+	/* RFC 7617 */
+	if (scope->kind == SCOPE_BASIC &&
+	    field_credentials(f->value, SPAN("Basic"), &token) &&
+	    !basic_user_read(request->arena, token, ret_value))
+		return SCOPE_MALFORMED;
 	return SCOPE_FOUND;
 }
 

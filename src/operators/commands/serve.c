@@ -133,7 +133,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 	conf_unref(&s->now);
 	s->now = conf_ref(next);
 	for (int64_t i = 0; i < s->conf->workers; i++)
-		worker_post_reload(
+		worker_post_errand(
 		    s->threads[i].worker, next, s->loop, on_adopted, s);
 	admin_reload(s->admin, next);
 }

@@ -62,7 +62,8 @@ ping_workers(void *arg)
 	struct watchdog *w = arg;
 	w->silent = w->n_workers;
 	for (unsigned i = 0; i < w->n_workers; i++)
-		worker_post_ping(w->workers[i], w->loop, on_pong, w);
+		worker_post_errand(
+		    w->workers[i], NULL, w->loop, on_pong, w);
 }
 
 void

@@ -98,7 +98,8 @@ drop_connection(struct postgres_pipe *pipe)
 	while ((batch = pipe->first) != NULL) {
 		const struct postgres_trouble lost = {.lost = true};
 		pipe->first = batch->next;
-		batch->end(batch->arg, &lost);
+		if (batch->end != NULL)
+			batch->end(batch->arg, &lost);
 		free(batch);
 	}
 	pipe->last = &pipe->first;
@@ -233,8 +234,9 @@ take_result(struct postgres_pipe *pipe, PGresult *result)
 		pipe->first = batch->next;
 		if (pipe->first == NULL)
 			pipe->last = &pipe->first;
-		batch->end(
-		    batch->arg, batch->failed ? &batch->trouble : NULL);
+		if (batch->end != NULL)
+			batch->end(batch->arg,
+			    batch->failed ? &batch->trouble : NULL);
 		free(batch);
 		break;
 	case PGRES_PIPELINE_ABORTED:

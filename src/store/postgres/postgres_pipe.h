@@ -105,7 +105,8 @@ void postgres_pipe_refuse(struct postgres_pipe *pipe, const char *why);
  * the connection is given up, from the loop.
  *
  * result: the result of each statement (from 0), valid during the call; NULL:
- * nobody wants them.  end: it is over, and committed if trouble is NULL.
+ * nobody wants them.  end, or NULL: it is over, and committed if trouble is
+ * NULL.
  */
 void postgres_pipe_begin(struct postgres_pipe *pipe,
     void (*result)(void *arg, unsigned statement, const PGresult *result),

@@ -256,7 +256,7 @@ a_reload_reaches_the_parts_before_it_is_adopted(void **state)
 	(void)state;
 	begin_stage(&stage, one);
 	const struct conf *next = make_conf(&stage);
-	worker_post_reload(
+	worker_post_errand(
 	    stage.worker, next, stage.worker->loop, on_adopted, &stage);
 	worker_run(stage.worker);
 	assert_ptr_equal(reloaded, next);
