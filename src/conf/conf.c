@@ -4,6 +4,18 @@
 #include "conf/conf.h"
 #include "conf/token/token_set.h"
 
+const char *const conf_route_problems[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+};
+
+const char conf_tls_priorities[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"
+    "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
+    "-MAC-ALL:+AEAD";
+
 int
 conf_variable(const struct conf_route *route, struct span name)
 {

@@ -30,6 +30,8 @@ struct strings {
 
 struct gnutls_certificate_credentials_st;
 
+/* What is spoken: forward secrecy and AEAD alone, in TLS 1.2 and 1.3. */
+extern const char conf_tls_priorities[];
 /* Certificates: of a server, or of a client of Redis. */
 struct conf_tls {
 	char *certificate; /* file names; of a client NULL: none is presented */
@@ -172,6 +174,8 @@ enum route_problem {
 #undef ROUTE_PROBLEM
 	ROUTE_PROBLEM_COUNT_,
 };
+/* Their types. */
+extern const char *const conf_route_problems[];
 
 enum { CONF_MARK_BYTES = 6 };
 

@@ -321,17 +321,12 @@ SHOW(scopes)
 
 SHOW(problems)
 {
-	static const char *const types[] = {
-#define ROUTE_PROBLEM(name, type) type,
-#include "tbl/route_problems.h"
-#undef ROUTE_PROBLEM
-	};
 	const int64_t *statuses = field;
 	json_t *object = json_object();
 	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
 		if (statuses[i] != 0)
-			json_object_set_new(
-			    object, types[i], json_integer(statuses[i]));
+			json_object_set_new(object, conf_route_problems[i],
+			    json_integer(statuses[i]));
 	return object;
 }
 

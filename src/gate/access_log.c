@@ -8,7 +8,7 @@
 
 enum { FULL_EVERY_US = 1000000 };
 
-static const char *const outcome_words[] = {
+const char *const access_log_outcomes[] = {
 #define OUTCOME(name, word, ...) word,
 #include "tbl/outcomes.h"
 #undef OUTCOME
@@ -134,7 +134,7 @@ access_log(const struct request *r, int64_t took_us)
 	log_path(&line, r->c.head.target.path);
 	if (status != 0)
 		log_int(&line, "status", status);
-	log_str(&line, "outcome", outcome_words[r->c.outcome]);
+	log_str(&line, "outcome", access_log_outcomes[r->c.outcome]);
 	if (r->detail.len > 0)
 		log_cut(&line, "detail", r->detail, 256);
 	if (r->c.attempt > 0)

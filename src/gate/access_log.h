@@ -9,6 +9,9 @@
  */
 struct request;
 
+/* The word for each enum outcome. */
+extern const char *const access_log_outcomes[];
+
 /*
  * Logs why a request without a key got no whole answer from its upstream; error
  * is of tbl/errors.h.

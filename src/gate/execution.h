@@ -31,7 +31,7 @@ enum asked {
 	ASKED_COUNT_,
 };
 /* "happened", "did-not", "unknown", "away". */
-const char *execution_question_word(enum asked answer);
+extern const char *const execution_question_words[ASKED_COUNT_];
 
 /* Whoever has it asked, and waits for the answer.  A member of its owner. */
 struct question {

@@ -40,12 +40,19 @@
 
 /* --- what came of it --- */
 
+const char *const execution_question_words[] = {
+    [ASKED_HAPPENED] = "happened",
+    [ASKED_DID_NOT] = "did-not",
+    [ASKED_UNKNOWN] = "unknown",
+    [ASKED_AWAY] = "away",
+};
+
 /* Goes into the log, and with the next step into the record's history. */
 static void
 note_answer(struct execution *e, enum asked answer, const char *words)
 {
 	struct span act = provenance_act_text(
-	    e->arena, span_str(execution_question_word(answer)), e->by);
+	    e->arena, span_str(execution_question_words[answer]), e->by);
 	e->asked = answer;
 	e->claim.asked = e->owned.asked =
 	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
@@ -54,22 +61,10 @@ note_answer(struct execution *e, enum asked answer, const char *words)
 	struct logline line = log_begin(EV_asked);
 	execution_log(e, &line);
 	log_span(&line, "by", e->by);
-	log_str(&line, "answer", execution_question_word(answer));
+	log_str(&line, "answer", execution_question_words[answer]);
 	if (words[0] != '\0')
 		log_str(&line, "detail", words);
 	log_end(&line);
-}
-
-const char *
-execution_question_word(enum asked answer)
-{
-	static const char *const words[ASKED_COUNT_] = {
-	    [ASKED_HAPPENED] = "happened",
-	    [ASKED_DID_NOT] = "did-not",
-	    [ASKED_UNKNOWN] = "unknown",
-	    [ASKED_AWAY] = "away",
-	};
-	return words[answer];
 }
 
 /* --- the upstream --- */

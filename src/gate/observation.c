@@ -149,7 +149,7 @@ note_duplicate(struct observation *o, const struct call_reply *reply)
 	log_str(&line, "request_id", one->request_id);
 	log_str(&line, "route", one->route);
 	log_str(&line, "key_id", one->key_id);
-	log_str(&line, "would", duplicates_word(one->would));
+	log_str(&line, "would", duplicates_lines[one->would].word);
 	log_str(&line, "first_request_id", one->first_request_id);
 	log_end(&line);
 }
@@ -174,7 +174,7 @@ on_told(struct store_call *call, enum call_end how, int error,
 		    : known[reply->verdict];
 	}
 	counter_add(&o->series->observed[o->one.would], 1);
-	if (duplicates_is_one(o->one.would))
+	if (duplicates_lines[o->one.would].is_duplicate)
 		note_duplicate(o, reply);
 	o->told = true;
 	finish(o);

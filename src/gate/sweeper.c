@@ -478,13 +478,6 @@ sweeper_drain(struct worker_part *part)
 			probe_end(p, E_CANCELLED);
 }
 
-/* Executions that ask are cut by the worker, and then end. */
-static void
-sweeper_over(struct worker_part *part)
-{
-	(void)part;
-}
-
 static bool
 sweeper_is_idle(const struct worker_part *part)
 {
@@ -519,7 +512,7 @@ const struct worker_part_kind sweeper_kind = {
     .begin = sweeper_begin,
     .reload = sweeper_reload,
     .drain = sweeper_drain,
-    .over = sweeper_over,
+    .over = NULL, /* executions that ask are cut by the worker, and end */
     .is_idle = sweeper_is_idle,
     .end = sweeper_end,
     .free = sweeper_free,

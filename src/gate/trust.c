@@ -57,19 +57,13 @@ struct trusts {
 	struct trust *_Atomic first; /* only ever added to, at the end */
 };
 
-static const char *const words[] = {
+const char *const trust_words[] = {
     [TRUST_UNPROVEN] = "unproven",
     [TRUST_PROVEN] = "proven",
     [TRUST_ENFORCED] = "enforced",
     [TRUST_ABSENT] = "absent",
     [TRUST_BROKEN] = "broken",
 };
-
-const char *
-trust_word(enum trust_state state)
-{
-	return words[state];
-}
 
 static struct trust *
 find(const struct trusts *trusts, const char *route)

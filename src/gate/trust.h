@@ -69,8 +69,8 @@ enum trust_state {
 	TRUST_ABSENT,   /* a 2xx lacked its row */
 	TRUST_BROKEN,   /* a 2xx came of what was revoked */
 };
-/* "unproven", "proven", "enforced", "absent" or "broken". */
-const char *trust_word(enum trust_state state);
+/* "unproven", "proven", "enforced", "absent" and "broken". */
+extern const char *const trust_words[];
 /* The last two are distrust, 1: trusted. */
 static inline bool
 trust_is_trusted(enum trust_state state)

@@ -557,29 +557,6 @@ on_look_timer(void *arg)
 		send_looks(looks);
 }
 
-static void
-add_look(struct witness_database *database, const struct conf_route *route,
-    const struct witness_look *look)
-{
-	struct witness_looks *looks, *found = NULL;
-	LIST_EACH(looks, &database->looks, item)
-		if (!strcmp(looks->route, route->name) &&
-		    !strcmp(looks->table, route->idempotency->witness.table))
-			found = looks;
-	if (found == NULL) {
-		found = mem_zero(sizeof *found);
-		found->database = database;
-		found->route = mem_text(route->name);
-		found->table = mem_text(route->idempotency->witness.table);
-		list_add_last(&database->looks, &found->item);
-	}
-	found->list[found->count++] = *look;
-	if (found->count == LOOKS)
-		send_looks(found);
-	else if (!timer_is_set(&database->look))
-		timer_set(&database->look, LOOK_MS);
-}
-
 /* --- old revocations --- */
 
 static void
@@ -923,8 +900,26 @@ witness_saw(struct witnesses *witnesses, const struct conf_route *route,
 	if (!conf_has_witness(route) || (claim_ms > 0 &&
 		!trust_is_guarded(witnesses->worker->trusts, route->name)))
 		return;
-	add_look(database_of(witnesses, route->idempotency->witness.broker),
-	    route, &look);
+	const struct conf_witness *policy = &route->idempotency->witness;
+	struct witness_database *database =
+	    database_of(witnesses, policy->broker);
+	struct witness_looks *looks, *found = NULL;
+	LIST_EACH(looks, &database->looks, item)
+		if (!strcmp(looks->route, route->name) &&
+		    !strcmp(looks->table, policy->table))
+			found = looks;
+	if (found == NULL) {
+		found = mem_zero(sizeof *found);
+		found->database = database;
+		found->route = mem_text(route->name);
+		found->table = mem_text(policy->table);
+		list_add_last(&database->looks, &found->item);
+	}
+	found->list[found->count++] = look;
+	if (found->count == LOOKS)
+		send_looks(found);
+	else if (!timer_is_set(&database->look))
+		timer_set(&database->look, LOOK_MS);
 }
 
 /* --- life --- */

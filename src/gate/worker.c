@@ -35,18 +35,6 @@ on_subscribed(void *arg, bool subscribed)
 	cache_subscribed(w->cache, subscribed);
 }
 
-/* Begins a part of each kind that the worker needs. */
-static void
-begin_parts(struct worker *w, const struct worker_part_kind *const *kinds)
-{
-	struct worker_part **end = &w->parts;
-	for (; kinds != NULL && *kinds != NULL; kinds++) {
-		*end = (*kinds)->begin(w);
-		if (*end != NULL)
-			end = &(*end)->next;
-	}
-}
-
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
@@ -90,7 +78,13 @@ worker_new(const struct conf *conf, struct budget *budget,
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);
-	begin_parts(w, kinds);
+	/* A part of each kind that it needs. */
+	struct worker_part **end = &w->parts;
+	for (; kinds != NULL && *kinds != NULL; kinds++) {
+		*end = (*kinds)->begin(w);
+		if (*end != NULL)
+			end = &(*end)->next;
+	}
 	return w;
 }
 
@@ -154,7 +148,8 @@ on_drain_timeout(void *arg)
 	store_hurry(w->store);
 	key_waiters_wake(&w->waiters, NULL);
 	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
-		p->kind->over(p);
+		if (p->kind->over != NULL)
+			p->kind->over(p);
 	struct machine *m;
 	LIST_EACH(m, &w->executions.list, item)
 		execution_cut(CONTAINER_OF(m, struct execution, machine));

@@ -31,7 +31,7 @@ struct worker_part_kind {
 	void (*drain)(struct worker_part *part);
 	/*
 	 * Called once, after drain, when drain_timeout is over: gives up all
-	 * that still waits; the worker ends executions after this.
+	 * that still waits; the worker ends executions after this.  Or NULL.
 	 */
 	void (*over)(struct worker_part *part);
 	/*

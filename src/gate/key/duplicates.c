@@ -2,26 +2,11 @@
 #include "base/must.h"
 #include "gate/key/duplicates.h"
 
-static const struct {
-	const char *word;
-	bool is_duplicate;
-} lines[] = {
+const struct observed_line duplicates_lines[] = {
 #define OBSERVED(name, word, is_duplicate) {word, is_duplicate},
 #include "tbl/observed.h"
 #undef OBSERVED
 };
-
-const char *
-duplicates_word(enum observed would)
-{
-	return lines[would].word;
-}
-
-bool
-duplicates_is_one(enum observed would)
-{
-	return lines[would].is_duplicate;
-}
 
 void
 duplicates_init(struct duplicates *all)

@@ -21,9 +21,10 @@ enum observed {
 	OBSERVED_COUNT_,
 };
 
-/* The word for it; and true where another request had come before. */
-const char *duplicates_word(enum observed would);
-bool duplicates_is_one(enum observed would);
+extern const struct observed_line {
+	const char *word;
+	bool is_duplicate; /* another request had come before */
+} duplicates_lines[];
 
 /* Texts that are too long are cut. */
 struct duplicate {

@@ -70,14 +70,9 @@ put_shown(json_t *document, json_t *fingerprint, const struct option *option,
 int
 policy_status(const struct conf_idempotency *policy, enum problem problem)
 {
-	static const char *const types[] = {
-#define ROUTE_PROBLEM(name, type) type,
-#include "tbl/route_problems.h"
-#undef ROUTE_PROBLEM
-	};
 	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
 		if (policy->problems[i] != 0 &&
-		    !strcmp(types[i], problem_type(problem)))
+		    !strcmp(conf_route_problems[i], problem_type(problem)))
 			return (int)policy->problems[i];
 	return problem_status(problem);
 }

@@ -147,31 +147,23 @@ value_by_hand(struct arena *arena, const struct conf_scope *scope,
 	    number && looks_like_number(value), value);
 }
 
-/* An issuer is no scope by itself, but that of a token. */
-static bool
-names_issuer(const struct conf_scopes *scopes, const struct fields *named)
-{
-	if (fields_first(named, span_str(issuer_name)) == NULL)
-		return false;
-	for (size_t i = 0; i < scopes->count; i++)
-		if (scopes->list[i].kind == SCOPE_JWT &&
-		    strcmp(scopes->list[i].jwt, "iss") != 0)
-			return true;
-	return false;
-}
-
 bool
 scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
     const struct fields *named, bool number, struct span *ret_values)
 {
 	const struct conf_scopes *scopes = &policy->scope;
-	size_t used = names_issuer(scopes, named);
-	bool valued = scopes->count == 0;
+	bool valued = scopes->count == 0, issued = false;
+	size_t used = 0;
 	for (size_t i = 0; i < scopes->count; i++) {
-		ret_values[i] = value_by_hand(
-		    arena, &scopes->list[i], named, number, &used);
+		const struct conf_scope *scope = &scopes->list[i];
+		ret_values[i] =
+		    value_by_hand(arena, scope, named, number, &used);
 		valued |= ret_values[i].len > 0;
+		issued |= scope->kind == SCOPE_JWT &&
+		    strcmp(scope->jwt, "iss") != 0;
 	}
+	/* An issuer is no scope by itself, but that of a token. */
+	used += issued && fields_first(named, span_str(issuer_name)) != NULL;
 	return used == named->count && valued;
 }
 

@@ -4,7 +4,6 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/arena.h"
@@ -40,13 +39,6 @@ client_io_send(struct client_connection *c, const void *bytes, size_t len)
 	if (c->session != NULL)
 		return tls_errno(gnutls_record_send(c->session, bytes, len));
 	return send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-bool
-client_io_has_more(const struct client_connection *c)
-{
-	int waiting = 0;
-	return ioctl(c->fd, FIONREAD, &waiting) != 0 || waiting > 0;
 }
 
 static void
@@ -174,24 +166,6 @@ is_in_head(const struct wire *w)
 	    !w->in_trailers;
 }
 
-/* Its bytes are kept where the exchange will have them. */
-static void
-keep_head(struct client_connection *c, const char *bytes, size_t len)
-{
-	if (c->arena == NULL)
-		c->arena = arena_new();
-	if (c->head_room - c->head_len < len) {
-		size_t room = 2 * c->head_room + len;
-		char *head = arena_alloc(c->arena, room);
-		if (c->head_len > 0)
-			memcpy(head, c->head, c->head_len);
-		c->head = head;
-		c->head_room = room;
-	}
-	memcpy(c->head + c->head_len, bytes, len);
-	c->head_len += len;
-}
-
 /*
  * Takes what came of a head, or between two requests, up to the end of the head
  * or to what is wrong: how many bytes.
@@ -209,8 +183,22 @@ take_head(struct client_connection *c, const char *bytes, size_t len)
 		c->asks = w->verdict != HEAD_CHECK_OK ||
 		    (!between && !is_in_head(w));
 	}
-	if (at > from)
-		keep_head(c, bytes + from, at - from);
+	if (at == from)
+		return at;
+	/* Its bytes are kept where the exchange will have them. */
+	size_t n = at - from;
+	if (c->arena == NULL)
+		c->arena = arena_new();
+	if (c->head_room - c->head_len < n) {
+		size_t room = 2 * c->head_room + n;
+		char *head = arena_alloc(c->arena, room);
+		if (c->head_len > 0)
+			memcpy(head, c->head, c->head_len);
+		c->head = head;
+		c->head_room = room;
+	}
+	memcpy(c->head + c->head_len, bytes + from, n);
+	c->head_len += n;
 	return at;
 }
 

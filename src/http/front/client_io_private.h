@@ -86,8 +86,6 @@ enum client_body {
 enum client_body client_io_body(struct client_connection *c,
     size_t (*take)(void *arg, const char *bytes, size_t len), void *arg);
 
-/* It has sent what this turn of the loop has not come to yet. */
-bool client_io_has_more(const struct client_connection *c);
 /*
  * Sends past libmicrohttpd, without blocking: bytes; -1 and EAGAIN, or another
  * errno where the connection is broken.

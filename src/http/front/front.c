@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -41,6 +42,14 @@ front_drain(struct front *front)
 	acceptor_free(&front->acceptor);
 }
 
+/* It has sent what this turn of the loop has not come to yet. */
+static bool
+has_more(const struct client_connection *c)
+{
+	int waiting = 0;
+	return ioctl(c->fd, FIONREAD, &waiting) != 0 || waiting > 0;
+}
+
 /*
  * Whether a client is in nobody's way when it goes: it has asked nothing yet,
  * or nothing any more.  One that dawdles with a body or an answer is so too,
@@ -56,8 +65,8 @@ may_go(const struct client_connection *c)
 	if (c->doing == DOING_ANSWER)
 		return long_at_it && !c->held;
 	if (c->doing == DOING_BODY)
-		return long_at_it && c->x->reads && !client_io_has_more(c);
-	return c->x == NULL && !c->held && !client_io_has_more(c);
+		return long_at_it && c->x->reads && !has_more(c);
+	return c->x == NULL && !c->held && !has_more(c);
 }
 
 /* Who asks nothing goes first, and of two that came together the second. */
@@ -167,7 +176,7 @@ daemon_of(struct front *front, bool tls)
 		return engine->daemon;
 	struct MHD_OptionItem options[] = {
 	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
-		(void *)(uintptr_t)tls_priorities},
+		(void *)(uintptr_t)conf_tls_priorities},
 	    {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
 		(void *)(uintptr_t)tls_no_certificate},
 	    {MHD_OPTION_END, 0, NULL},

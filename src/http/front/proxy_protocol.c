@@ -22,6 +22,24 @@ static const uint8_t signature[SIGNATURE_BYTES + 1] =
     "\r\n\r\n\0\r\nQUIT\n";
 static const uint8_t word[] = "PROXY ";
 
+/* A header on its way; zeroed memory at first. */
+struct proxy_header {
+	size_t have; /* bytes of it that were taken */
+	size_t need; /* of version 2, once that is known; else 0 */
+	uint8_t bytes[108]; /* the first of them */
+	/* Once it is whole: whom it speaks for; AF_UNSPEC: the proxy itself. */
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} client;
+};
+
+enum taken {
+	TAKEN_MORE,  /* it goes on */
+	TAKEN_WHOLE, /* what is behind *ret_used is not its own */
+	TAKEN_WRONG, /* it is none */
+};
 struct proxied {
 	struct list link;
 	struct proxy_protocol *all;
@@ -90,22 +108,22 @@ read_line(struct proxy_header *h, struct span line)
 	return true;
 }
 
-static enum proxy_protocol_state
+static enum taken
 take_of_line(struct proxy_header *h, uint8_t byte)
 {
 	size_t at = h->have - 1;
 	if (at < sizeof word - 1 && byte != word[at])
-		return PROXY_PROTOCOL_WRONG;
+		return TAKEN_WRONG;
 	if (byte != '\n')
-		return h->have == LINE_MAX_BYTES ? PROXY_PROTOCOL_WRONG
-						 : PROXY_PROTOCOL_MORE;
+		return h->have == LINE_MAX_BYTES ? TAKEN_WRONG
+						 : TAKEN_MORE;
 	struct span line = span_of((const char *)h->bytes, at);
 	if (line.len < sizeof word || line.ptr[line.len - 1] != '\r')
-		return PROXY_PROTOCOL_WRONG;
+		return TAKEN_WRONG;
 	line.len--;
 	return read_line(h, span_from(line, sizeof word - 1))
-	    ? PROXY_PROTOCOL_WHOLE
-	    : PROXY_PROTOCOL_WRONG;
+	    ? TAKEN_WHOLE
+	    : TAKEN_WRONG;
 }
 
 /* --- version 2: bytes --- */
@@ -141,30 +159,31 @@ read_addresses(struct proxy_header *h)
 	}
 }
 
-static enum proxy_protocol_state
+static enum taken
 take_of_bytes(struct proxy_header *h, uint8_t byte)
 {
 	size_t at = h->have - 1;
 	if (at < SIGNATURE_BYTES && byte != signature[at])
-		return PROXY_PROTOCOL_WRONG;
+		return TAKEN_WRONG;
 	/* Version 2; LOCAL or PROXY. */
 	if (at == SIGNATURE_BYTES && byte != 0x20 && byte != 0x21)
-		return PROXY_PROTOCOL_WRONG;
+		return TAKEN_WRONG;
 	if (h->have == HEAD_BYTES)
 		h->need = HEAD_BYTES +
 		    ((size_t)h->bytes[14] << 8 | h->bytes[15]);
 	if (h->need == 0 || h->have < h->need)
-		return PROXY_PROTOCOL_MORE;
-	return read_addresses(h) ? PROXY_PROTOCOL_WHOLE : PROXY_PROTOCOL_WRONG;
+		return TAKEN_MORE;
+	return read_addresses(h) ? TAKEN_WHOLE : TAKEN_WRONG;
 }
 
-enum proxy_protocol_state
-proxy_protocol_take(struct proxy_header *h, const uint8_t *bytes, size_t len,
+/* Takes the next bytes, as many as belong to it. */
+static enum taken
+take(struct proxy_header *h, const uint8_t *bytes, size_t len,
     size_t *ret_used)
 {
-	enum proxy_protocol_state state = PROXY_PROTOCOL_MORE;
+	enum taken state = TAKEN_MORE;
 	size_t used = 0;
-	while (used < len && state == PROXY_PROTOCOL_MORE) {
+	while (used < len && state == TAKEN_MORE) {
 		uint8_t byte = bytes[used++];
 		if (h->have < sizeof h->bytes)
 			h->bytes[h->have] = byte;
@@ -252,9 +271,9 @@ on_bytes(void *arg, unsigned events)
 			drop(p);
 			return;
 		}
-		enum proxy_protocol_state state = proxy_protocol_take(
-		    &p->header, bytes, (size_t)n, &used);
-		if (state == PROXY_PROTOCOL_WRONG) {
+		enum taken state =
+		    take(&p->header, bytes, (size_t)n, &used);
+		if (state == TAKEN_WRONG) {
 			refuse_proxied(p, "malformed");
 			return;
 		}
@@ -263,7 +282,7 @@ on_bytes(void *arg, unsigned events)
 			drop(p);
 			return;
 		}
-		if (state == PROXY_PROTOCOL_WHOLE) {
+		if (state == TAKEN_WHOLE) {
 			give_arrival(p);
 			return;
 		}

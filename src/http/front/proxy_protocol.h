@@ -15,28 +15,6 @@
  * TLS or HTTP, stays in the socket.  It knows no HTTP.  The front's thread.
  */
 
-/* A header on its way; zeroed memory at first. */
-struct proxy_header {
-	size_t have; /* bytes of it that were taken */
-	size_t need; /* of version 2, once that is known; else 0 */
-	uint8_t bytes[108]; /* the first of them */
-	/* Once it is whole: whom it speaks for; AF_UNSPEC: the proxy itself. */
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} client;
-};
-
-enum proxy_protocol_state {
-	PROXY_PROTOCOL_MORE,  /* it goes on */
-	PROXY_PROTOCOL_WHOLE, /* what is behind *ret_used is not its own */
-	PROXY_PROTOCOL_WRONG, /* it is none */
-};
-/* Takes the next bytes, as many as belong to it. */
-enum proxy_protocol_state proxy_protocol_take(struct proxy_header *header,
-    const uint8_t *bytes, size_t len, size_t *ret_used);
-
 /* Connections whose header has not come; a member of its owner. */
 struct proxy_protocol {
 	struct loop *loop;

@@ -21,13 +21,6 @@ enum {
 	PLAIN_READS_MOST = 32,
 };
 
-/* Forward secrecy and AEAD alone, in both versions. */
-const char tls_priorities[] =
-    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"
-    "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
-    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
-    "-MAC-ALL:+AEAD";
-
 /* --- waiting for the client --- */
 
 static void

@@ -18,9 +18,6 @@ struct client_connection;
  * connection was accepted.  The front's thread.
  */
 
-/* What is spoken: TLS 1.2 and 1.3. */
-extern const char tls_priorities[];
-
 /* A new connection of the daemon that speaks TLS. */
 void tls_begin(struct client_connection *connection);
 /*

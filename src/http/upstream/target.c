@@ -133,13 +133,6 @@ show_up(const struct target *target)
 }
 
 void
-target_show(struct target *target, struct counter *up)
-{
-	target->up = up;
-	show_up(target);
-}
-
-void
 target_judge(struct target *target, bool out)
 {
 	target->out = out;

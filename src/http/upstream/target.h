@@ -52,8 +52,6 @@ bool target_drop(struct target *target);
  */
 MUST_USE struct connection *target_take(struct target *target);
 
-/* From now on that gauge is 1 while it is up; it outlives the target. */
-void target_show(struct target *target, struct counter *up);
 /* Notes the result of a health check; out: it is not well. */
 void target_judge(struct target *target, bool out);
 /* Notes that a connection to it was made. */

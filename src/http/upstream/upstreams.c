@@ -34,7 +34,9 @@ void
 upstreams_show(struct upstreams *u, size_t upstream, size_t target,
     struct counter *up)
 {
-	target_show(&u->targets[upstream].list[target], up);
+	struct target *shown = &u->targets[upstream].list[target];
+	shown->up = up;
+	target_judge(shown, shown->out);
 }
 
 void

@@ -27,7 +27,7 @@ struct upstreams *upstreams_new(struct loop *loop, const struct conf *conf,
  */
 void upstreams_measure(struct upstreams *upstreams,
     struct histogram *const *took, struct counter *connections);
-/* From now on that gauge is 1 while that target is up (target_show). */
+/* From now on that gauge is 1 while that target is up; it outlives it. */
 void upstreams_show(struct upstreams *upstreams, size_t upstream,
     size_t target, struct counter *up);
 /* No forward may be pending; closes what is idle, nulls the pointer. */

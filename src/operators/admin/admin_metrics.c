@@ -10,6 +10,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "gate/access_log.h"
 #include "gate/execution.h"
 #include "gate/trust.h"
 #include "gate/worker.h"
@@ -217,19 +218,14 @@ put_of_route(struct metrics *m, const char *route, const char *label,
 static void
 put_routes(struct metrics *m)
 {
-	static const char *const outcomes[] = {
-#define OUTCOME(name, word, ...) word,
-#include "tbl/outcomes.h"
-#undef OUTCOME
-	};
 	static const char *const classes[METER_CLASSES] = {
 	    "1xx", "2xx", "3xx", "4xx", "5xx"};
 	const struct series *s = series_of(m, 0, true);
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		if (m->id == METRIC_REQUESTS)
 			for (size_t i = 0; i < OUTCOME_COUNT_; i++)
-				put_of_route(
-				    m, s->name, "outcome", outcomes[i], i);
+				put_of_route(m, s->name, "outcome",
+				    access_log_outcomes[i], i);
 		else if (m->id == METRIC_RESPONSES)
 			for (size_t i = 0; i < METER_CLASSES; i++)
 				put_of_route(
@@ -237,7 +233,7 @@ put_routes(struct metrics *m)
 		else
 			for (enum observed i = 0; i < OBSERVED_COUNT_; i++)
 				put_of_route(m, s->name, "would",
-				    duplicates_word(i), i);
+				    duplicates_lines[i].word, i);
 	}
 }
 
@@ -274,7 +270,7 @@ put_asked(struct metrics *m)
 			put_label(m, "route", s->name);
 			put(m, ",by=\"%s\",answer=\"%s\"} %" PRIu64 "\n",
 			    askers[i / METER_ANSWERS],
-			    execution_question_word(answer), sum);
+			    execution_question_words[answer], sum);
 		}
 	}
 }

@@ -26,7 +26,7 @@ would_json(const struct admin *admin, const char *route)
 				count += counter_read(&s->observed[o]);
 		}
 		if (count > 0)
-			json_object_set_new(would, duplicates_word(o),
+			json_object_set_new(would, duplicates_lines[o].word,
 			    json_integer((json_int_t)count));
 	}
 	return would;
@@ -85,7 +85,7 @@ duplicates_json(const struct admin *admin)
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o*}",
 			"route", answer_json_text(span_str(one->route)),
-			"would", duplicates_word(one->would),
+			"would", duplicates_lines[one->would].word,
 			"key_id", one->key_id,
 			"request_id",
 			answer_json_text(span_str(one->request_id)),

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "gate/access_log.h"
 #include "gate/claimant.h"
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
@@ -117,17 +118,13 @@ times_json(const struct reading *from, const struct reading *to, enum times of)
 static json_t *
 minute_json(const struct reading *from, const struct reading *to)
 {
-	static const char *const words[] = {
-#define OUTCOME(name, word, ...) word,
-#include "tbl/outcomes.h"
-#undef OUTCOME
-	};
 	json_t *outcomes = json_object();
 	for (int i = 0; i < OUTCOME_COUNT_; i++) {
 		uint32_t count = to->outcomes[i] - from->outcomes[i];
 		if (count > 0)
 			json_object_set_new(
-			    outcomes, words[i], json_integer(count));
+			    outcomes, access_log_outcomes[i],
+			    json_integer(count));
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "from", admin_body_time(from->at_ms),

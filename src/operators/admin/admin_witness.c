@@ -34,7 +34,7 @@ witness_json(const struct admin_request *a, const struct conf_route *route)
 	    "route", answer_json_text(span_str(route->name)),
 	    "broker", policy->broker->name, "table", policy->table,
 	    "enforced_by", policy->enforced_by,
-	    "state", trust_word(state),
+	    "state", trust_words[state],
 	    "trusted", trust_is_trusted(state),
 	    "since", ended_ms > 0 ? admin_body_time(ended_ms) : NULL);
 }

@@ -22,13 +22,6 @@ struct tls_session {
 	char message[MESSAGE_BYTES];
 };
 
-/* As front/tls.c has it for clients: forward secrecy and AEAD alone. */
-static const char priorities[] =
-    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"
-    "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
-    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
-    "-MAC-ALL:+AEAD";
-
 const char tls_session_lacks_certificate[] =
     "TLS: the server wants a client certificate, and was given none: "
     "certificate and key in tls";
@@ -45,7 +38,7 @@ tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
 	must(gnutls_init(&session->gnutls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL) ==
 	    0);
 	must(gnutls_priority_set_direct(
-		 session->gnutls, priorities, NULL) == 0);
+		 session->gnutls, conf_tls_priorities, NULL) == 0);
 	must(gnutls_credentials_set(session->gnutls, GNUTLS_CRD_CERTIFICATE,
 		 session->credentials->object) == 0);
 	/* An address is no name to ask a server for (RFC 6066, 3). */
