@@ -18,25 +18,6 @@ enum {
 	LINGER_BYTES = 64 * 1024 * 1024,
 };
 
-/* Its client's address without the port. */
-static void
-name_client(struct client_connection *c, const struct sockaddr *sa)
-{
-	const socklen_t size = sizeof c->client;
-	const struct sockaddr_in *in = (const void *)sa;
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	if (sa->sa_family == AF_INET)
-		inet_ntop(AF_INET, &in->sin_addr, c->client, size);
-	else if (sa->sa_family == AF_INET6 &&
-	    IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		inet_ntop(
-		    AF_INET, in6->sin6_addr.s6_addr + 12, c->client, size);
-	else if (sa->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &in6->sin6_addr, c->client, size);
-	else
-		memcpy(c->client, "unix", sizeof "unix");
-}
-
 /*
  * It is told so if a request has begun and nothing of an answer is out, when
  * libmicrohttpd has nothing to send either.
@@ -68,12 +49,25 @@ void
 client_connection_new(struct front *front, const struct arrival *arrival)
 {
 	struct client_connection *c = mem_zero(sizeof *c);
+	const int family = arrival->address->sa_family;
+	const struct sockaddr_in *in = (const void *)arrival->address;
+	const struct sockaddr_in6 *in6 = (const void *)arrival->address;
+	const socklen_t size = sizeof c->client;
 	client_connection_drop(front, arrival->fd);
 	c->front = front;
 	c->fd = arrival->fd;
 	front->arriving++;
 	c->began_ms = loop_now_ms(front->loop);
-	name_client(c, arrival->address);
+	/* Its client's address without the port. */
+	if (family == AF_INET)
+		inet_ntop(AF_INET, &in->sin_addr, c->client, size);
+	else if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		inet_ntop(
+		    AF_INET, in6->sin6_addr.s6_addr + 12, c->client, size);
+	else if (family == AF_INET6)
+		inet_ntop(AF_INET6, &in6->sin6_addr, c->client, size);
+	else
+		memcpy(c->client, "unix", sizeof "unix");
 	if (arrival->tls != NULL) {
 		c->conf = conf_ref(arrival->conf);
 		c->tls = arrival->tls;

@@ -145,22 +145,16 @@ deadline_begin(struct client_connection *c, enum doing doing)
 	const struct conf *conf = c->front->conf;
 	c->doing = doing;
 	c->since_ms = loop_now_ms(c->front->loop);
-	switch (doing) {
-	case DOING_NOTHING:
+	if (doing == DOING_NOTHING) {
 		c->due_ms = INT64_MAX;
-		break;
-	case DOING_HEAD:
+	} else if (doing == DOING_HEAD) {
 		set_due(c, conf->header_timeout_ms);
-		break;
-	case DOING_BODY:
+	} else if (doing == DOING_BODY) {
 		watch_body(c);
 		c->was_held = false;
-		break;
-	case DOING_IDLE:
-	case DOING_ANSWER:
+	} else {
 		set_due(c, conf->idle_timeout_ms);
 		c->waiting = 0;
-		break;
 	}
 }
 

@@ -501,8 +501,7 @@ exchange_answer(struct exchange *shown, struct answer *answer,
 	bool head = span_eq(shown->head.method, SPAN("HEAD"));
 	bool all_in = is_all_in(x);
 	x->connection->lingers = !all_in;
-	x->close =
-	    close || x->client_closes || x->front->draining || !all_in;
+	close |= x->client_closes || x->front->draining || !all_in;
 	x->down = flow;
 	if (flow != NULL) {
 		flow_by(&flow->reader, on_flow_readable, x);
@@ -511,19 +510,18 @@ exchange_answer(struct exchange *shown, struct answer *answer,
 	} else {
 		shown->sent_bytes = head ? 0 : answer->body.len;
 	}
-	if (large_answer_is_due(answer, more)) {
+	x->large = large_answer_new(x, answer, more, length, on_large_over);
+	if (x->large != NULL) {
 		x->connection->lingers = true;
 		/* It goes out at once, past the library. */
 		x->awaits_body = false;
 		deadline_begin(x->connection, DOING_ANSWER);
-		x->large =
-		    large_answer_new(x, answer, more, length, on_large_over);
 		x->is_blocked = large_answer_pump(x->large);
 	} else {
 		give(x, answer->status, flow != NULL
-			? reply_streamed(answer, more, length, read_content,
-			      x, x->close)
-			: reply_new(answer, more, head, x->close));
+			? reply_streamed(
+			      answer, more, length, read_content, x, close)
+			: reply_new(answer, more, head, close));
 	}
 	update_watch(x);
 }

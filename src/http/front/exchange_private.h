@@ -40,7 +40,6 @@ struct mhd_exchange {
 	struct MHD_Response *reply; /* to be given to libmicrohttpd */
 	unsigned reply_status;
 	bool awaits_body;    /* the reply does, of which little is missing */
-	bool close;          /* the connection behind it */
 	bool queued;         /* libmicrohttpd has it */
 	struct flow *down;   /* where its content comes from */
 	bool end_is_close;   /* of that content, by HTTP/1.0 */

@@ -30,13 +30,6 @@ struct large_answer {
 	bool ended;
 };
 
-bool
-large_answer_is_due(const struct answer *answer, const struct fields *more)
-{
-	return LINES_BYTES + reply_lines_bytes(answer, more) >
-	    FRONT_ANSWER_HEAD_BYTES;
-}
-
 /* --- what is written --- */
 
 static void
@@ -122,13 +115,15 @@ large_answer_new(struct mhd_exchange *x, const struct answer *answer,
     const struct fields *more, int64_t length,
     void (*over)(void *x, bool sent))
 {
+	size_t len, bytes = reply_lines_bytes(answer, more);
+	if (LINES_BYTES + bytes <= FRONT_ANSWER_HEAD_BYTES)
+		return NULL;
 	struct large_answer *l = mem_zero(sizeof *l);
 	bool bodiless = answer->status == MHD_HTTP_NO_CONTENT ||
 	    answer->status == MHD_HTTP_NOT_MODIFIED ||
 	    span_eq(x->shown.head.method, SPAN("HEAD"));
 	const char *reason =
 	    MHD_get_reason_phrase_for((unsigned)answer->status);
-	size_t len, bytes = reply_lines_bytes(answer, more);
 	char line[80], *lines = arena_alloc(x->shown.arena, bytes + 1);
 	l->x = x;
 	l->over = over;

@@ -14,12 +14,11 @@ struct mhd_exchange;
  * it, on the same socket, and the connection ends behind it.  The front's
  * thread.
  */
-bool large_answer_is_due(
-    const struct answer *answer, const struct fields *more);
+
 /*
  * The answer, with its own body or, where there is an x->down, with so many
  * bytes of that; -1: nobody knows how many.  over() is called once it is sent,
- * or cannot be.
+ * or cannot be.  NULL: its head has room there.
  */
 struct large_answer *large_answer_new(struct mhd_exchange *x,
     const struct answer *answer, const struct fields *more, int64_t length,

@@ -198,22 +198,6 @@ make_document(enum problem problem, const struct problem_details *details)
 	return doc;
 }
 
-/*
- * Whether the same request is to be sent again, for clients that do so by
- * themselves; empty where that is theirs to decide.
- */
-static struct span
-again_word(enum problem problem, const struct problem_details *details,
-    int64_t after_s)
-{
-	bool stays = details->on_unknown == UNKNOWN_HOLD &&
-	    !strcmp(lines[problem].type, lines[PROBLEM_UNKNOWN_HELD].type);
-	if (after_s > 0)
-		return SPAN("true");
-	return lines[problem].retry == SAME_KEY && !stays ? SPAN("")
-							  : SPAN("false");
-}
-
 struct answer *
 problem_new(enum problem problem, const struct problem_details *details)
 {
@@ -228,8 +212,8 @@ problem_new(enum problem problem, const struct problem_details *details)
 	char after[24];
 	int64_t after_s = details->retry_after_s ? details->retry_after_s
 						 : line->retry_after_s;
-	if (details->preset == API_PRESET_ACP && after_s == 0 &&
-	    !strcmp(line->type, lines[PROBLEM_UNKNOWN_HELD].type))
+	bool held = !strcmp(line->type, lines[PROBLEM_UNKNOWN_HELD].type);
+	if (details->preset == API_PRESET_ACP && after_s == 0 && held)
 		after_s = UNRESOLVED_AFTER_S;
 	snprintf(after, sizeof after, "%" PRId64, after_s);
 	struct field list[] = {
@@ -247,11 +231,16 @@ problem_new(enum problem problem, const struct problem_details *details)
 		    &fields, SPAN("WWW-Authenticate"), SPAN("Bearer"));
 	else if (after_s > 0)
 		fields_add(&fields, SPAN("Retry-After"), span_str(after));
-	struct field again = {
-	    span_str(api_presets[details->preset].again_field),
-	    again_word(problem, details, after_s)};
-	if (again.name.len > 0 && again.value.len > 0)
-		fields_add(&fields, again.name, again.value);
+	/*
+	 * Whether the same request is to be sent again, for clients that do so
+	 * by themselves; nothing where that is theirs to decide.
+	 */
+	struct span again = span_str(api_presets[details->preset].again_field);
+	bool never = line->retry != SAME_KEY ||
+	    (held && details->on_unknown == UNKNOWN_HOLD);
+	if (again.len > 0 && (after_s > 0 || never))
+		fields_add(&fields, again,
+		    after_s > 0 ? SPAN("true") : SPAN("false"));
 	return answer_new(
 	    status_said(problem, details), &fields, &body, SPAN(""));
 }

@@ -239,28 +239,16 @@ refuse_proxied(struct proxied *p, const char *why)
 	drop(p);
 }
 
-static void
-give_arrival(struct proxied *p)
-{
-	if (p->header.client.any.sa_family != AF_UNSPEC) {
-		p->arrival.address = &p->header.client.any;
-		p->arrival.address_len = sizeof p->header.client;
-	}
-	/* Of two watches of one descriptor the first must be gone. */
-	watch_free(&p->watch);
-	p->all->taken(p->all->arg, &p->arrival);
-	forget_proxied(p);
-}
-
 /* Only what belongs to the header is taken out of the socket. */
 static void
 on_bytes(void *arg, unsigned events)
 {
 	struct proxied *p = arg;
 	uint8_t bytes[512];
+	enum taken state = TAKEN_MORE;
 	size_t used;
 	(void)events;
-	for (;;) {
+	while (state != TAKEN_WHOLE) {
 		ssize_t n = recv(p->arrival.fd, bytes, sizeof bytes,
 		    MSG_PEEK | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -271,8 +259,7 @@ on_bytes(void *arg, unsigned events)
 			drop(p);
 			return;
 		}
-		enum taken state =
-		    take(&p->header, bytes, (size_t)n, &used);
+		state = take(&p->header, bytes, (size_t)n, &used);
 		if (state == TAKEN_WRONG) {
 			refuse_proxied(p, "malformed");
 			return;
@@ -282,11 +269,15 @@ on_bytes(void *arg, unsigned events)
 			drop(p);
 			return;
 		}
-		if (state == TAKEN_WHOLE) {
-			give_arrival(p);
-			return;
-		}
 	}
+	if (p->header.client.any.sa_family != AF_UNSPEC) {
+		p->arrival.address = &p->header.client.any;
+		p->arrival.address_len = sizeof p->header.client;
+	}
+	/* Of two watches of one descriptor the first must be gone. */
+	watch_free(&p->watch);
+	p->all->taken(p->all->arg, &p->arrival);
+	forget_proxied(p);
 }
 
 static void

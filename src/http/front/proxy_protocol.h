@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <netinet/in.h>
-
 #include "base/loop/loop.h"
 #include "http/front/acceptor.h"
 #include "http/front/places.h"

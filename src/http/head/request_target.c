@@ -215,13 +215,13 @@ finish_path(char *path, size_t len, bool *climbs, struct span *ret_path)
 	return true;
 }
 
-/* A copy; with slashes for coded slashes, if wanted. */
+/* A copy with slashes for coded slashes. */
 static char *
-copied(struct arena *arena, const char *path, size_t len, bool slashes)
+with_slashes(struct arena *arena, const char *path, size_t len)
 {
 	char *copy = arena_alloc(arena, len + 1);
 	for (size_t i = 0; i < len; i++)
-		copy[i] = slashes && path[i] == CODED_SLASH ? '/' : path[i];
+		copy[i] = path[i] == CODED_SLASH ? '/' : path[i];
 	return copy;
 }
 
@@ -257,7 +257,7 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	if (!decode_path(path, out, &len))
 		return false;
 	char *other = memchr(out, CODED_SLASH, len)
-	    ? copied(arena, out, len, false)
+	    ? arena_str(arena, span_of(out, len))
 	    : NULL;
 	if (!finish_path(out, len, &target->climbs, &target->spelling))
 		return false;
@@ -266,8 +266,8 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	/* To those who do not take a coded slash for a slash. */
 	if (!resolve_dots(other, &len, false, &target->climbs))
 		return false;
-	char *left = copied(arena, other, len, true);
-	char *again = copied(arena, other, len, true);
+	char *left = with_slashes(arena, other, len);
+	char *again = with_slashes(arena, other, len);
 	target->others[0] = join_slashes(other, len, false);
 	target->others[1] = join_slashes(left, len, false);
 	target->n_others = REQUEST_TARGET_OTHERS;
