@@ -93,8 +93,7 @@ on_lease_lost(struct lease *lease)
 	if (op_pending(&e->store.op))
 		return;
 	counter_add(&e->worker->meter.leases_lost, 1);
-	struct logline line = log_begin(EV_lease_lost);
-	execution_log(e, &line);
+	struct logline line = execution_log(e, EV_lease_lost);
 	log_end(&line);
 }
 
@@ -201,18 +200,20 @@ execution_cut(struct execution *e)
 	machine_run(&e->machine);
 }
 
-void
-execution_log(const struct execution *e, struct logline *line)
+struct logline
+execution_log(const struct execution *e, enum event event)
 {
-	log_str(line, "key_id", e->machine.id);
-	log_str(line, "route", e->route->name);
+	struct logline line = log_begin(event);
+	log_str(&line, "key_id", e->machine.id);
+	log_str(&line, "route", e->route->name);
 	if (e->request_id.len > 0)
-		log_span(line, "request_id", e->request_id);
+		log_span(&line, "request_id", e->request_id);
 	if (!span_eq(e->first_id, e->request_id))
-		log_span(line, "first_request_id", e->first_id);
+		log_span(&line, "first_request_id", e->first_id);
 	if (e->label.len > 0)
-		log_span(line, "label", e->label);
-	log_int(line, "attempt", e->owned.attempt);
+		log_span(&line, "label", e->label);
+	log_int(&line, "attempt", e->owned.attempt);
+	return line;
 }
 
 /* --- the claimant is told a result --- */
@@ -306,8 +307,7 @@ execution_tell_fenced(struct execution *e)
 {
 	struct answer *answer = e->store.answer;
 	counter_add(&e->worker->meter.fenced, 1);
-	struct logline line = log_begin(EV_fenced);
-	execution_log(e, &line);
+	struct logline line = execution_log(e, EV_fenced);
 	log_end(&line);
 	e->stored = e->store.verdict == VERDICT_COMPLETED ||
 	    (e->store.verdict == VERDICT_FENCED &&
@@ -436,24 +436,6 @@ execution_in_doubt(struct execution *e, enum reason reason)
 	    e, e->sent ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE, MORE);
 }
 
-/* Nothing happened, says the upstream; and whether the attempt counts. */
-static enum after
-release_as_said(struct execution *e, bool forget)
-{
-	bool spared = e->counts == COUNTS_NEVER ||
-	    (e->counts == COUNTS_BY_ANSWER &&
-		disposition_is_refusal(
-		    &e->forward.fields, e->forward.status));
-	/* Of an attempt with a witness, no other may have the number. */
-	if (forget && e->counts == COUNTS_BY_ANSWER &&
-	    !execution_has_witness(e))
-		e->release = spared ? RELEASE_SPARED_FORGET
-				    : RELEASE_COUNTED_FORGET;
-	else
-		e->release = spared ? RELEASE_SPARED : RELEASE_COUNTED;
-	return execution_to(e, EXECUTION_RELEASE, MORE);
-}
-
 static enum disposition
 disposition_of_own(const struct execution *e)
 {
@@ -470,29 +452,44 @@ execution_weigh(struct execution *e)
 	if (whole) {
 		execution_make_upstreams(e, 0);
 	} else {
-		struct logline line = log_begin(EV_answer_unread);
-		execution_log(e, &line);
+		struct logline line = execution_log(e, EV_answer_unread);
 		log_int(&line, "status", e->forward.status);
 		log_end(&line);
 	}
-	switch (disposition) {
-	case DISPOSITION_STORE:
+	if (disposition == DISPOSITION_STORE)
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : execution_in_doubt(e, REASON_BROKEN);
-	case DISPOSITION_RELEASE:
-	case DISPOSITION_FORGET:
-		return release_as_said(e, disposition == DISPOSITION_FORGET);
-	case DISPOSITION_UNKNOWN:
+	if (disposition != DISPOSITION_RELEASE &&
+	    disposition != DISPOSITION_FORGET)
 		return execution_in_doubt(e, REASON_STATUS);
-	}
-	must(false);
-	return DONE;
+	/* Nothing happened, says the upstream; does the attempt count? */
+	bool spared = e->counts == COUNTS_NEVER ||
+	    (e->counts == COUNTS_BY_ANSWER &&
+		disposition_is_refusal(
+		    &e->forward.fields, e->forward.status));
+	/* Of an attempt with a witness, no other may have the number. */
+	if (disposition == DISPOSITION_FORGET &&
+	    e->counts == COUNTS_BY_ANSWER && !execution_has_witness(e))
+		e->release = spared ? RELEASE_SPARED_FORGET
+				    : RELEASE_COUNTED_FORGET;
+	else
+		e->release = spared ? RELEASE_SPARED : RELEASE_COUNTED;
+	return execution_to(e, EXECUTION_RELEASE, MORE);
 }
 
-/* A witness is asked before a no is believed, and has to know of a yes. */
-static enum after
-meet_answer(struct execution *e)
+enum after
+execution_forwarded(struct machine *machine)
 {
+	struct execution *e = execution_of(machine);
+	enum forward_result result = e->forward.result;
+	if (result == FORWARD_NOT_SENT)
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	if (result != FORWARD_ANSWERED && result != FORWARD_UNREAD)
+		return execution_in_doubt(e, result == FORWARD_TIMEOUT
+			? REASON_TIMEOUT
+			: result == FORWARD_MALFORMED ? REASON_MALFORMED
+						      : REASON_BROKEN);
+	/* A witness is asked before a no is believed, and has to know a yes. */
 	enum disposition disposition = disposition_of_own(e);
 	bool success = e->forward.status >= 200 && e->forward.status <= 299 &&
 	    disposition == DISPOSITION_STORE;
@@ -504,27 +501,6 @@ meet_answer(struct execution *e)
 	    disposition != DISPOSITION_UNKNOWN)
 		return execution_to(e, EXECUTION_LOOK_UP, MORE);
 	return execution_weigh(e);
-}
-
-enum after
-execution_forwarded(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	switch (e->forward.result) {
-	case FORWARD_NOT_SENT:
-		return execution_to(e, EXECUTION_RELEASE, MORE);
-	case FORWARD_ANSWERED:
-	case FORWARD_UNREAD:
-		return meet_answer(e);
-	case FORWARD_TIMEOUT:
-		return execution_in_doubt(e, REASON_TIMEOUT);
-	case FORWARD_BROKEN:
-		return execution_in_doubt(e, REASON_BROKEN);
-	case FORWARD_MALFORMED:
-		return execution_in_doubt(e, REASON_MALFORMED);
-	}
-	must(false);
-	return DONE;
 }
 
 /* --- the outcome --- */
@@ -548,8 +524,7 @@ not_taken(struct execution *e, unsigned again)
 	if (!INVARIANT(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {
-		struct logline line = log_begin(EV_settle_late);
-		execution_log(e, &line);
+		struct logline line = execution_log(e, EV_settle_late);
 		log_str(&line, "step", steps[again].name);
 		log_str(&line, "error", error_message(error));
 		log_end(&line);
@@ -654,8 +629,7 @@ execution_release(struct machine *machine)
 	if (e->tries == 0 && !e->sent) {
 		const struct conf_target *target = e->forward.target;
 		int error = e->forward.op.error;
-		struct logline line = log_begin(EV_not_sent);
-		execution_log(e, &line);
+		struct logline line = execution_log(e, EV_not_sent);
 		if (target != NULL)
 			log_str(&line, "target", target->url);
 		if (error != 0)
@@ -713,8 +687,7 @@ log_doubt(const struct execution *e)
 		event = EV_reconcile_failed;
 	else if (e->reason == REASON_DRAIN)
 		event = EV_drain_timeout;
-	struct logline line = log_begin(event);
-	execution_log(e, &line);
+	struct logline line = execution_log(e, event);
 	if (!e->only_asks) {
 		log_span(&line, "method", e->message.method);
 		log_path(&line, path);

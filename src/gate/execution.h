@@ -146,7 +146,7 @@ struct execution *execution_new(const struct execution_terms *terms);
  */
 void execution_cut(struct execution *e);
 /*
- * Adds to a line of the log what people find its payment by: key_id, route,
+ * Begins a line of the log with what people find its payment by: key_id, route,
  * request_id, first_request_id where that is another one, label and attempt.
  */
-void execution_log(const struct execution *e, struct logline *line);
+struct logline execution_log(const struct execution *e, enum event event);

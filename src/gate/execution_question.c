@@ -58,8 +58,7 @@ note_answer(struct execution *e, enum asked answer, const char *words)
 	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
 	meter_asked(e->generation->metered.routes[e->route->index], e->by,
 	    answer);
-	struct logline line = log_begin(EV_asked);
-	execution_log(e, &line);
+	struct logline line = execution_log(e, EV_asked);
 	log_span(&line, "by", e->by);
 	log_str(&line, "answer", execution_question_words[answer]);
 	if (words[0] != '\0')
@@ -241,27 +240,21 @@ execution_question_looked_up(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	const struct witness_op *op = &e->witness;
 	const struct conf_idempotency *policy = e->owned.policy;
-	switch (op->answer) {
-	case WITNESS_DONE:
+	if (op->answer == WITNESS_DONE)
 		return keep_row(e);
-	case WITNESS_REVOKED:
+	if (op->answer == WITNESS_REVOKED)
 		return was_revoked(e);
-	case WITNESS_STARTED:
-		/*
-		 * This is for the API to explain, by when it can do no more
-		 * about it.  It goes on once that is committed, which may be
-		 * long after it began to, and long after the attempt became
-		 * unknown; when that was, only who sees the row knows.
-		 */
-		if (policy->witness.then_reconcile && e->reconciles &&
-		    !e->started && e->query != NULL &&
-		    e->started_ms >= policy->reconcile.settle_ms) {
-			e->started = true;
-			return execution_to(e, EXECUTION_RECONCILE, MORE);
-		}
-		break;
-	case WITNESS_UNKNOWN:
-		break;
+	/*
+	 * `started` is for the API to explain, by when it can do no more about
+	 * it.  It goes on once that is committed, which may be long after it
+	 * began to, and long after the attempt became unknown; when that was,
+	 * only who sees the row knows.
+	 */
+	if (op->answer == WITNESS_STARTED && policy->witness.then_reconcile &&
+	    e->reconciles && !e->started && e->query != NULL &&
+	    e->started_ms >= policy->reconcile.settle_ms) {
+		e->started = true;
+		return execution_to(e, EXECUTION_RECONCILE, MORE);
 	}
 	if (e->reconciles)
 		note_answer(e, op->away ? ASKED_AWAY : ASKED_UNKNOWN,
@@ -333,8 +326,7 @@ execution_question_reclaimed(struct machine *machine)
 		 * a new one: what the upstream said is not said of that.  It
 		 * becomes UNKNOWN, as the old one was.
 		 */
-		struct logline line = log_begin(EV_record_broken);
-		execution_log(e, &line);
+		struct logline line = execution_log(e, EV_record_broken);
 		log_end(&line);
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}

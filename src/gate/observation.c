@@ -41,6 +41,13 @@ _Static_assert((int)OBSERVED_COUNT_ <= (int)METER_OBSERVED,
 static enum observed
 judge_key(struct claimant *c, bool whole)
 {
+	static const enum observed without_scope[] = {
+	    [SCOPE_MISSING] = OBSERVED_SCOPE_MISSING,
+	    [SCOPE_REPEATED] = OBSERVED_BAD_REQUEST,
+	    [SCOPE_MALFORMED] = OBSERVED_SCOPE_MISSING,
+	    [SCOPE_UNVERIFIED] = OBSERVED_NOTHING,
+	    [SCOPE_INVALID] = OBSERVED_TOKEN_INVALID,
+	};
 	enum observed none =
 	    c->policy->required ? OBSERVED_KEY_MISSING : OBSERVED_PASSED;
 	struct span detail;
@@ -50,22 +57,11 @@ judge_key(struct claimant *c, bool whole)
 		return OBSERVED_KEY_INVALID;
 	if (key == KEY_MISSING && !c->derived)
 		return none;
-	switch (claimant_find_scope(c, &refusal)) {
-	case SCOPE_FOUND:
-		break;
-	case SCOPE_MISSING:
-		return c->policy->scope_missing_forward
-		    ? OBSERVED_PASSED
-		    : OBSERVED_SCOPE_MISSING;
-	case SCOPE_REPEATED:
-		return OBSERVED_BAD_REQUEST;
-	case SCOPE_MALFORMED:
-		return OBSERVED_SCOPE_MISSING;
-	case SCOPE_UNVERIFIED:
-		return OBSERVED_NOTHING;
-	case SCOPE_INVALID:
-		return OBSERVED_TOKEN_INVALID;
-	}
+	enum scope_verdict scope = claimant_find_scope(c, &refusal);
+	if (scope == SCOPE_MISSING && c->policy->scope_missing_forward)
+		return OBSERVED_PASSED;
+	if (scope != SCOPE_FOUND)
+		return without_scope[scope];
 	if (c->head.length > c->policy->max_request_body)
 		return OBSERVED_TOO_LARGE;
 	if (!whole)
@@ -237,19 +233,15 @@ observation_end(struct observation **observation,
 	if (forward != NULL && forward->result == FORWARD_NOT_SENT)
 		o->letter = 'R';
 	if (forward != NULL && forward->result == FORWARD_ANSWERED) {
-		switch (disposition_of_answer(&forward->fields, forward->status,
-		    policy->outcomes[forward->status])) {
-		case DISPOSITION_STORE:
+		enum disposition disposition = disposition_of_answer(
+		    &forward->fields, forward->status,
+		    policy->outcomes[forward->status]);
+		if (disposition == DISPOSITION_STORE) {
 			o->letter = 'C';
 			o->status = forward->status;
 			o->keep_ms = policy->retention_ms;
-			break;
-		case DISPOSITION_RELEASE:
-		case DISPOSITION_FORGET:
+		} else if (disposition != DISPOSITION_UNKNOWN) {
 			o->letter = 'R';
-			break;
-		case DISPOSITION_UNKNOWN:
-			break;
 		}
 	}
 	finish(o);

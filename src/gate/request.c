@@ -269,7 +269,6 @@ request_route(struct machine *machine)
 static enum after
 find_scope(struct request *r, enum request_step next)
 {
-	struct span wanted;
 	struct token_refusal refusal = {.words = NULL};
 	enum scope_verdict verdict = claimant_find_scope(&r->c, &refusal);
 	int64_t now_ms = loop_now_ms(r->c.worker->loop);
@@ -282,42 +281,33 @@ find_scope(struct request *r, enum request_step next)
 		op_start(&r->waiter.op, KEYS_LOOK_MS, NULL);
 		return request_to(r, REQUEST_VERIFIED, WAIT);
 	}
-	switch (verdict) {
-	case SCOPE_FOUND:
+	if (verdict == SCOPE_FOUND)
 		return request_to(r, next, MORE);
-	case SCOPE_MISSING:
-		if (r->c.policy->scope_missing_forward &&
-		    next == REQUEST_BODY) {
-			r->c.policy = NULL;
-			return request_to(r, REQUEST_BODY, MORE);
-		}
-		wanted = scope_wanted(r->c.arena, &r->c.policy->scope);
-		return refuse_saying(r, PROBLEM_SCOPE_MISSING,
-		    OUTCOME_SCOPE_MISSING,
-		    arena_printf(r->c.arena,
-			"A request with an idempotency key must say whose key "
-			"it is, by %.*s; this one does not.",
-			SPAN_FMT(wanted)));
-	case SCOPE_REPEATED:
+	if (verdict == SCOPE_MISSING && r->c.policy->scope_missing_forward &&
+	    next == REQUEST_BODY) {
+		r->c.policy = NULL;
+		return request_to(r, REQUEST_BODY, MORE);
+	}
+	if (verdict == SCOPE_REPEATED)
 		return refuse_malformed(r, repeated_scope);
-	case SCOPE_MALFORMED:
-		return refuse_saying(r, PROBLEM_SCOPE_MISSING,
-		    OUTCOME_SCOPE_MISSING,
-		    SPAN("The credentials in Authorization, which say whose "
-			 "idempotency key this is, are malformed."));
-	case SCOPE_UNVERIFIED:
+	if (verdict == SCOPE_UNVERIFIED)
 		return refuse(
 		    r, PROBLEM_TOKEN_UNVERIFIED, OUTCOME_TOKEN_UNVERIFIED);
-	case SCOPE_INVALID:
+	if (verdict == SCOPE_INVALID)
 		return refuse_saying(r, PROBLEM_TOKEN_INVALID,
 		    OUTCOME_TOKEN_INVALID,
 		    arena_printf(r->c.arena,
 			"%s This says nothing of a request that was sent "
 			"before: renew the token, and keep the key.",
 			refusal.words));
-	}
-	must(false);
-	return DONE;
+	struct span wanted = scope_wanted(r->c.arena, &r->c.policy->scope);
+	return refuse_saying(r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING,
+	    verdict == SCOPE_MALFORMED
+		? SPAN("The credentials in Authorization, which say whose "
+		       "idempotency key this is, are malformed.")
+		: arena_printf(r->c.arena,
+		      "A request with an idempotency key must say whose key "
+		      "it is, by %.*s; this one does not.", SPAN_FMT(wanted)));
 }
 
 /* The keys of its token may have come. */
@@ -478,14 +468,12 @@ request_looked_up(struct machine *machine)
 		return refuse(r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
 	if (op->op.error != 0)
 		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
-	if (op->verdict == VERDICT_DONE)
-		return tell_record(r);
-	if (op->verdict != VERDICT_GONE)
+	if (op->verdict != VERDICT_DONE && op->verdict != VERDICT_GONE)
 		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
-	if (is_undelivered(r))
-		return tell_state(
-		    r, "in-flight", PROBLEM_COUNT_, RETRY_AFTER_S);
-	return tell_state(r, "none", PROBLEM_COUNT_, 0);
+	/* What is gone is told as what was released. */
+	if (op->verdict == VERDICT_GONE)
+		r->lookup->record.state = STATE_RELEASED;
+	return tell_record(r);
 }
 
 /* --- the key, and the body --- */
@@ -522,23 +510,17 @@ request_key(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	struct token_refusal refusal = {.words = NULL};
-	switch (claimant_find_key(&r->c)) {
-	case KEY_FOUND:
-		return find_scope(r, REQUEST_BODY);
-	case KEY_INVALID:
+	enum key_verdict verdict = claimant_find_key(&r->c);
+	if (verdict == KEY_INVALID)
 		return refuse_saying(r, PROBLEM_KEY_INVALID,
 		    OUTCOME_KEY_INVALID, span_str(r->c.key.message));
-	case KEY_MISSING:
-		if (r->c.derived)
-			return find_scope(r, REQUEST_BODY);
-		/* It may pass, but nobody can tell whose it is. */
-		if (!r->c.policy->required &&
-		    claimant_find_scope(&r->c, &refusal) == SCOPE_REPEATED)
-			return refuse_malformed(r, repeated_scope);
-		return without_key(r, REQUEST_BODY);
-	}
-	must(false);
-	return DONE;
+	if (verdict == KEY_FOUND || r->c.derived)
+		return find_scope(r, REQUEST_BODY);
+	/* It may pass, but nobody can tell whose it is. */
+	if (!r->c.policy->required &&
+	    claimant_find_scope(&r->c, &refusal) == SCOPE_REPEATED)
+		return refuse_malformed(r, repeated_scope);
+	return without_key(r, REQUEST_BODY);
 }
 
 /*
@@ -895,25 +877,15 @@ refuse_pass(struct request *r)
 		return request_to(r, REQUEST_FINISH, MORE);
 	}
 	access_log_failed(r, r->forward.op.error);
-	switch (r->forward.result) {
-	case FORWARD_NOT_SENT:
-		return r->forward.op.error == E_NO_MEMORY
-		    ? refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED)
-		    : refuse(r, PROBLEM_UPSTREAM_UNREACHABLE,
-			  OUTCOME_UNREACHABLE);
-	case FORWARD_TIMEOUT:
-		return refuse(
-		    r, PROBLEM_UPSTREAM_TIMEOUT, OUTCOME_UPSTREAM_FAILED);
-	case FORWARD_BROKEN:
-	case FORWARD_UNREAD:
-	case FORWARD_MALFORMED:
-		return refuse(
-		    r, PROBLEM_UPSTREAM_BROKEN, OUTCOME_UPSTREAM_FAILED);
-	case FORWARD_ANSWERED:
-		break;
-	}
-	must(false);
-	return DONE;
+	if (r->forward.result != FORWARD_NOT_SENT)
+		return refuse(r,
+		    r->forward.result == FORWARD_TIMEOUT
+			? PROBLEM_UPSTREAM_TIMEOUT
+			: PROBLEM_UPSTREAM_BROKEN,
+		    OUTCOME_UPSTREAM_FAILED);
+	return r->forward.op.error == E_NO_MEMORY
+	    ? refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED)
+	    : refuse(r, PROBLEM_UPSTREAM_UNREACHABLE, OUTCOME_UNREACHABLE);
 }
 
 static enum after

@@ -130,6 +130,17 @@ is_current(const struct witness_database *database, const char *route,
 	return true;
 }
 
+static void
+log_database(const struct witness_database *database, enum event event,
+    const char *error)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "broker", database->broker.name);
+	if (error != NULL)
+		log_str(&line, "error", error);
+	log_end(&line);
+}
+
 /* --- a batch --- */
 
 /* Begins a transaction; its statements follow those two. */
@@ -573,12 +584,8 @@ static void
 clean_ended(void *arg, const struct postgres_trouble *trouble)
 {
 	struct witness_database *database = arg;
-	if (trouble == NULL || trouble->lost)
-		return;
-	struct logline line = log_begin(EV_witness_unclean);
-	log_str(&line, "broker", database->broker.name);
-	log_str(&line, "error", trouble->words);
-	log_end(&line);
+	if (trouble != NULL && !trouble->lost)
+		log_database(database, EV_witness_unclean, trouble->words);
 }
 
 /*
@@ -614,13 +621,6 @@ struct witness_reading {
 	int64_t keep_ms; /* of rows that were revoked; 0: nothing is deleted */
 };
 
-/* A reload begins another: then it may be of another table. */
-static bool
-is_latest(const struct witness_reading *reading)
-{
-	return reading->number == reading->database->readings;
-}
-
 static void
 catalogue_result(void *arg, unsigned statement, const PGresult *result)
 {
@@ -631,7 +631,8 @@ catalogue_result(void *arg, unsigned statement, const PGresult *result)
 	reading->read = PQntuples(result) == 1;
 	if (!postgres_pipe_true(result, 0, WITNESS_MAY_DELETE))
 		reading->keep_ms = 0;
-	if (reading->read && is_latest(reading))
+	/* A reload begins another: then it may be of another table. */
+	if (reading->read && reading->number == reading->database->readings)
 		trust_catalogue(trusts, reading->route,
 		    postgres_pipe_value(result, 0, WITNESS_UNUSABLE).ptr,
 		    postgres_pipe_value(result, 0, WITNESS_UNENFORCED).ptr);
@@ -645,7 +646,8 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 	bool lost = trouble != NULL && trouble->lost;
 	bool another =
 	    !lost && trouble != NULL && trouble->kind == POSTGRES_ANOTHER;
-	bool counts = !lost && !another && is_latest(reading);
+	bool counts =
+	    !lost && !another && reading->number == database->readings;
 	if (counts && reading->route != NULL &&
 	    (trouble != NULL || !reading->read))
 		trust_catalogue(database->all->worker->trusts,
@@ -656,13 +658,9 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 	if (trouble == NULL && reading->keep_ms > 0 && reading->read)
 		clean(database, reading->table, reading->keep_ms);
 	if (counts && reading->route == NULL) {
-		struct logline line;
 		database->known = true;
-		if (database->down) {
-			line = log_begin(EV_witness_up);
-			log_str(&line, "broker", database->broker.name);
-			log_end(&line);
-		}
+		if (database->down)
+			log_database(database, EV_witness_up, NULL);
 		database->down = false;
 		go_on(database);
 	}
@@ -773,10 +771,7 @@ pipe_down(void *arg, const char *why, bool refused)
 	if (database->down)
 		return;
 	database->down = true;
-	struct logline line = log_begin(EV_witness_down);
-	log_str(&line, "broker", database->broker.name);
-	log_str(&line, "error", why);
-	log_end(&line);
+	log_database(database, EV_witness_down, why);
 }
 
 static void

@@ -205,9 +205,9 @@ end_machines(struct machines *all, bool lost)
 	struct machine *m;
 	LIST_EACH(m, &all->list, item) {
 		if (lost) {
-			struct logline line = log_begin(EV_settle_lost);
-			execution_log(
-			    CONTAINER_OF(m, struct execution, machine), &line);
+			struct logline line = execution_log(
+			    CONTAINER_OF(m, struct execution, machine),
+			    EV_settle_lost);
 			log_end(&line);
 		}
 		machine_end(m);

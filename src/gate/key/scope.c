@@ -36,10 +36,23 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	return refusal.unverified ? SCOPE_UNVERIFIED : SCOPE_INVALID;
 }
 
+/* Finds one value, empty where there is none. */
 static enum scope_verdict
-find_in_header(const struct conf_scope *scope,
-    const struct scope_request *request, struct span *ret_value)
+find_value(const struct conf_scope *scope, const struct scope_request *request,
+    struct span *ret_value)
 {
+	*ret_value = SPAN("");
+	if (scope->kind == SCOPE_PATH) {
+		(void)!route_variable(request->arena, request->route,
+		    request->target, span_str(scope->path), ret_value);
+		return SCOPE_FOUND;
+	}
+	if (scope->kind == SCOPE_CERTIFICATE) {
+		*ret_value = scope->certificate == CERTIFICATE_SUBJECT
+		    ? request->certificate->subject
+		    : request->certificate->fingerprint;
+		return SCOPE_FOUND;
+	}
 	struct span name = span_str(scopes_header(scope)), token;
 	size_t at = 0;
 	const struct field *f = fields_next(request->fields, name, &at);
@@ -49,40 +62,13 @@ find_in_header(const struct conf_scope *scope,
 		return SCOPE_REPEATED;
 	if (scope->kind == SCOPE_JWT)
 		return find_claim(scope, request, f->value, ret_value);
+	/* Basic is of RFC 7617. */
 	if (scope->kind == SCOPE_HEADER)
 		*ret_value = f->value;
-	/* RFC 7617 */
-	if (scope->kind == SCOPE_BASIC &&
-	    field_credentials(f->value, SPAN("Basic"), &token) &&
+	else if (field_credentials(f->value, SPAN("Basic"), &token) &&
 	    !basic_user_read(request->arena, token, ret_value))
 		return SCOPE_MALFORMED;
 	return SCOPE_FOUND;
-}
-
-/* Finds one value, empty where there is none. */
-static enum scope_verdict
-find_value(const struct conf_scope *scope, const struct scope_request *request,
-    struct span *ret_value)
-{
-	*ret_value = SPAN("");
-	switch (scope->kind) {
-	case SCOPE_HEADER:
-	case SCOPE_BASIC:
-	case SCOPE_JWT:
-		return find_in_header(scope, request, ret_value);
-	case SCOPE_PATH:
-		if (!route_variable(request->arena, request->route,
-			request->target, span_str(scope->path), ret_value))
-			*ret_value = SPAN("");
-		return SCOPE_FOUND;
-	case SCOPE_CERTIFICATE:
-		*ret_value = scope->certificate == CERTIFICATE_SUBJECT
-		    ? request->certificate->subject
-		    : request->certificate->fingerprint;
-		return SCOPE_FOUND;
-	}
-	must(false);
-	return SCOPE_MISSING;
 }
 
 enum scope_verdict
@@ -172,20 +158,14 @@ scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
 static struct span
 wanted_of(struct arena *arena, const struct conf_scope *scope)
 {
-	switch (scope->kind) {
-	case SCOPE_HEADER:
+	if (scope->kind == SCOPE_HEADER)
 		return arena_printf(arena, "the header %s", scope->header);
-	case SCOPE_BASIC:
-		return SPAN("the user of Basic authorization");
-	case SCOPE_PATH:
+	if (scope->kind == SCOPE_PATH)
 		return arena_printf(arena, "{%s} of the path", scope->path);
-	case SCOPE_CERTIFICATE:
-		return SPAN("a client certificate");
-	case SCOPE_JWT:
-		return SPAN("a bearer token");
-	}
-	must(false);
-	return SPAN("");
+	if (scope->kind == SCOPE_BASIC)
+		return SPAN("the user of Basic authorization");
+	return scope->kind == SCOPE_JWT ? SPAN("a bearer token")
+					: SPAN("a client certificate");
 }
 
 struct span

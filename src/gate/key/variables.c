@@ -36,30 +36,21 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 {
 	const struct asking *asked = arg;
 	const struct variables *v = asked->v;
-	const struct json *json;
-	switch (piece->kind) {
-	case TEMPLATE_KEY:
+	if (piece->kind == TEMPLATE_KEY) {
 		*ret_value = v->key;
 		return true;
-	case TEMPLATE_PATH:
+	}
+	if (piece->kind == TEMPLATE_PATH)
 		return route_variable(v->arena, v->route, v->target,
 		    piece->text, ret_value);
-	case TEMPLATE_JSON:
-		json = content_json(asked->scratch, v->body);
-		if (json != NULL)
-			json = json_at(json, &piece->pointer);
-		return json != NULL && json_scalar(v->arena, json, ret_value);
-	case TEMPLATE_SCOPE:
+	if (piece->kind == TEMPLATE_SCOPE)
 		return scope_value(v, piece->text, ret_value);
-	case TEMPLATE_TEXT:
-	case TEMPLATE_BARE:
-	case TEMPLATE_HEADER:
-	case TEMPLATE_ENTITY:
-	case TEMPLATE_TYPE:
-	case TEMPLATE_ID:
-		break;
-	}
-	return false;
+	if (piece->kind != TEMPLATE_JSON)
+		return false;
+	const struct json *json = content_json(asked->scratch, v->body);
+	if (json != NULL)
+		json = json_at(json, &piece->pointer);
+	return json != NULL && json_scalar(v->arena, json, ret_value);
 }
 
 /*
