@@ -65,18 +65,18 @@ admin_reload_tell(struct admin *admin, enum admin_reload_news news,
 	if (admin == NULL ||
 	    (news == ADMIN_RELOAD_KEYS && complaints->count == 0))
 		return;
-	json_t **shown = news == ADMIN_RELOAD_REFUSED ? &admin->refused
-	    : news == ADMIN_RELOAD_PARTIAL	      ? &admin->restart
-						      : &admin->keys;
-	json_decref(*shown);
-	if (news == ADMIN_RELOAD_PARTIAL)
-		*shown = admin_status_complaints(complaints);
-	else
-		*shown = admin_status_reload(
-		    news == ADMIN_RELOAD_REFUSED ? "errors" : "changes",
-		    complaints);
-	if (news == ADMIN_RELOAD_REFUSED)
+	json_t **shown = &admin->keys;
+	const char *member = "changes";
+	if (news == ADMIN_RELOAD_REFUSED) {
+		shown = &admin->refused;
+		member = "errors";
 		admin->reloads[false]++;
+	} else if (news == ADMIN_RELOAD_PARTIAL) {
+		shown = &admin->restart;
+		member = NULL;
+	}
+	json_decref(*shown);
+	*shown = admin_status_reload(member, complaints);
 }
 
 void

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/loop/log.h"
-#include "base/mem.h"
 #include "http/head/header_value.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_private.h"
@@ -55,6 +54,13 @@ enum after
 admin_answer_bad_request(struct admin_request *a, const char *message)
 {
 	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
+}
+
+enum after
+admin_answer_refused(struct admin_request *a, const char *why)
+{
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    arena_printf(a->arena, "%s Nothing was changed.", why));
 }
 
 enum after

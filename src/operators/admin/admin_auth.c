@@ -30,34 +30,15 @@ is_guarded(const struct conf *conf)
 	return conf->admin_token != NULL || conf->n_admin_tokens > 0;
 }
 
-/* Learns by the token who it is; false: nobody's token. */
-static bool
-know(struct admin_request *a, struct span said)
-{
-	const struct conf *conf = a->admin->conf;
-	bool known = is_token(said, conf->admin_token);
-	if (known)
-		a->who = SPAN("admin");
-	/* All are compared: the time tells nothing of whose it is. */
-	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
-		const struct conf_admin_token *one = &conf->admin_tokens[i];
-		if (!is_token(said, one->token))
-			continue;
-		known = true;
-		a->who = span_str(one->name);
-		a->looks_only = one->read_only;
-	}
-	return known;
-}
-
 bool
 admin_auth_has_token(struct admin_request *a)
 {
 	static const char scheme[] = "Bearer ";
+	const struct conf *conf = a->admin->conf;
 	size_t at = 0;
 	const struct field *f =
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
-	if (!is_guarded(a->admin->conf) || !INVARIANT(admin_token))
+	if (!is_guarded(conf) || !INVARIANT(admin_token))
 		return true;
 	if (f == NULL || f->value.len < strlen(scheme) ||
 	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
@@ -65,7 +46,19 @@ admin_auth_has_token(struct admin_request *a)
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
 		return false;
 	struct span said = span_from(f->value, strlen(scheme));
-	bool known = know(a, span_trim(said));
+	struct span token = span_trim(said);
+	bool known = is_token(token, conf->admin_token);
+	if (known)
+		a->who = SPAN("admin");
+	/* All are compared: the time tells nothing of whose it is. */
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const struct conf_admin_token *one = &conf->admin_tokens[i];
+		if (!is_token(token, one->token))
+			continue;
+		known = true;
+		a->who = span_str(one->name);
+		a->looks_only = one->read_only;
+	}
 	/* The arena's own copy, which is of no more use. */
 	sodium_memzero((char *)(uintptr_t)said.ptr, said.len);
 	return known;

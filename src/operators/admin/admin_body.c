@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base64.h"
 #include "base/digits.h"
 #include "base/hex.h"
-#include "base/mem.h"
 #include "base/rfc3339.h"
 #include "http/head/answer_fields.h"
 #include "operators/admin/admin_body.h"
@@ -35,91 +32,75 @@ admin_body_time(int64_t wall_ms)
 	return json_string(rfc3339_write(wall_ms, text));
 }
 
-static void
-set_member(json_t *object, const char *name, json_t *value)
+json_t *
+admin_body_text(struct span text)
 {
-	must(json_object_set_new(object, name, value) == 0);
+	return text.len > 0 ? answer_json_text(text) : NULL;
 }
 
-static const char *
-act_word(char letter)
+/* Makes the acts of operators, the latest last; NULL: there were none. */
+static json_t *
+history_json(struct span history)
 {
-	switch (letter) {
-	case 'r':
-		return "release";
-	case 'c':
-		return "complete";
-	case 'q':
-		return "ask";
-	default:
-		return "delete";
-	}
-}
-
-/* Adds a record's origin, and the acts of operators, the latest last. */
-static void
-put_provenance(json_t *json, const struct provenance *from)
-{
-	const struct {
-		const char *name;
-		struct span value;
-	} members[] = {{"route", from->route}, {"method", from->method},
-	    {"path", from->path}, {"request_id", from->request_id},
-	    {"instance", from->instance}, {"label", from->label}};
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		if (members[i].value.len > 0)
-			set_member(json, members[i].name,
-			    answer_json_text(members[i].value));
-	if (from->history.len == 0)
-		return;
-	struct span history = from->history;
 	struct provenance_act act;
+	if (history.len == 0)
+		return NULL;
 	json_t *list = json_array();
 	struct arena *scratch = arena_new();
 	while (provenance_next_act(scratch, &history, &act))
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:o*, s:o*}",
 			"time", admin_body_time(act.time_ms),
-			"act", act_word(act.letter),
-			"who",
-			act.who.len > 0 ? answer_json_text(act.who) : NULL,
-			"note",
-			act.note.len > 0 ? answer_json_text(act.note) : NULL));
+			"act",
+			act.letter == 'r'       ? "release"
+			    : act.letter == 'c' ? "complete"
+			    : act.letter == 'q' ? "ask"
+						: "delete",
+			"who", admin_body_text(act.who),
+			"note", admin_body_text(act.note)));
 	arena_free(&scratch);
-	set_member(json, "history", list);
+	return list;
 }
 
 json_t *
 admin_body_record(const struct record *record,
     const struct answer *answer, bool with_body)
 {
+	const struct provenance *from = &record->from;
+	bool answers = record->state == STATE_COMPLETED && answer != NULL;
+	bool doubted =
+	    record->state == STATE_UNKNOWN && record->reason != REASON_NONE;
 	char hex[DIGEST_HEX + 1];
 	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
-	json_t *json = json_object();
-	set_member(json, "key_id", json_string(hex));
-	set_member(json, "state", json_string(admin_body_state(record->state)));
-	set_member(json, "attempt", json_integer(record->attempt));
-	put_provenance(json, &record->from);
-	if (record->owner.len > 0)
-		set_member(json, "owner", answer_json_text(record->owner));
-	set_member(json, "created", admin_body_time(record->created_ms));
-	set_member(json, "changed", admin_body_time(record->changed_ms));
-	if (record->state == STATE_PROCESSING)
-		set_member(json, "lease_until",
-		    admin_body_time(record->lease_until_ms));
-	if (record->expires_ms > 0)
-		set_member(
-		    json, "expires", admin_body_time(record->expires_ms));
-	if (record->state == STATE_UNKNOWN && record->reason != REASON_NONE)
-		set_member(json, "reason",
-		    json_string(reason_word(record->reason)));
-	if (record->state != STATE_COMPLETED || answer == NULL)
-		return json;
-	set_member(json, "status", json_integer(answer->status));
-	if (answer->not_kept)
-		return json;
-	set_member(json, "bytes", json_integer((json_int_t)answer->body.len));
-	if (with_body)
+	json_t *json = json_pack(
+	    "{s:s, s:s, s:I, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, "
+	    "s:o, s:o, s:o*, s:o*, s:s*, s:o*, s:o*}",
+	    "key_id", hex, "state", admin_body_state(record->state),
+	    "attempt", (json_int_t)record->attempt,
+	    "route", admin_body_text(from->route),
+	    "method", admin_body_text(from->method),
+	    "path", admin_body_text(from->path),
+	    "request_id", admin_body_text(from->request_id),
+	    "instance", admin_body_text(from->instance),
+	    "label", admin_body_text(from->label),
+	    "history", history_json(from->history),
+	    "owner", admin_body_text(record->owner),
+	    "created", admin_body_time(record->created_ms),
+	    "changed", admin_body_time(record->changed_ms),
+	    "lease_until",
+	    record->state == STATE_PROCESSING
+		? admin_body_time(record->lease_until_ms)
+		: NULL,
+	    "expires",
+	    record->expires_ms > 0 ? admin_body_time(record->expires_ms) : NULL,
+	    "reason", doubted ? reason_word(record->reason) : NULL,
+	    "status", answers ? json_integer(answer->status) : NULL,
+	    "bytes",
+	    answers && !answer->not_kept
+		? json_integer((json_int_t)answer->body.len)
+		: NULL);
+	must(json != NULL);
+	if (answers && !answer->not_kept && with_body)
 		answer_json_set(json, answer);
 	return json;
 }
@@ -130,7 +111,8 @@ admin_body_shown(const struct records_op *look, bool with_body)
 	json_t *json =
 	    admin_body_record(&look->record, look->op.answer, with_body);
 	if (look->unreadable != NULL)
-		set_member(json, "unreadable", json_string(look->unreadable));
+		json_object_set_new(
+		    json, "unreadable", json_string(look->unreadable));
 	return json;
 }
 
@@ -140,27 +122,6 @@ struct span
 admin_body_span(const json_t *json)
 {
 	return span_of(json_string_value(json), json_string_length(json));
-}
-
-/* A member that the endpoint does not know would be overlooked. */
-static const char *
-check_members(const struct admin_request *a)
-{
-	const char *name;
-	json_t *value;
-	json_object_foreach(a->in, name, value) {
-		struct span names = span_str(a->endpoint->members), one;
-		bool known = false;
-		while (!known && span_next(&names, ' ', &one))
-			known = one.len > 0 && span_eq(one, span_str(name));
-		if (!known)
-			return arena_printf(a->arena, "The body may have no "
-			    "member \"%s\"; those it may have: %s.", name,
-			    *a->endpoint->members != '\0'
-				? a->endpoint->members
-				: "none").ptr;
-	}
-	return NULL;
 }
 
 /*
@@ -212,50 +173,56 @@ check_partitions(const json_t *list, size_t least)
 	return NULL;
 }
 
-static const char *
-take_body(struct admin_request *a)
-{
-	const json_t *text = json_object_get(a->in, "body");
-	const json_t *base64 = json_object_get(a->in, "body_base64");
-	if (text != NULL && base64 != NULL)
-		return "\"body\" and \"body_base64\" cannot both be given.";
-	if ((text != NULL && !json_is_string(text)) ||
-	    (base64 != NULL && !json_is_string(base64)))
-		return "The body must be a string.";
-	a->outcome.body = text != NULL ? admin_body_span(text) : SPAN("");
-	if (base64 == NULL)
-		return NULL;
-	if (!base64_decode(a->arena, admin_body_span(base64), BASE64,
-		&a->outcome.body))
-		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
-	return NULL;
-}
-
 const char *
 admin_body_outcome(struct admin_request *a)
 {
 	const json_t *status = json_object_get(a->in, "status");
+	const json_t *text = json_object_get(a->in, "body");
+	const json_t *base64 = json_object_get(a->in, "body_base64");
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
 		return "\"status\" must be a number from 200 to 599.";
 	a->outcome.status = (int)json_integer_value(status);
 	const char *message = answer_fields_read(a->arena,
 	    json_object_get(a->in, "headers"), &a->outcome.fields);
-	if (message == NULL)
-		message = take_body(a);
-	if (message == NULL && a->outcome.body.len > 0 &&
+	if (message != NULL)
+		return message;
+	if (text != NULL && base64 != NULL)
+		return "\"body\" and \"body_base64\" cannot both be given.";
+	if ((text != NULL && !json_is_string(text)) ||
+	    (base64 != NULL && !json_is_string(base64)))
+		return "The body must be a string.";
+	a->outcome.body = text != NULL ? admin_body_span(text) : SPAN("");
+	if (base64 != NULL &&
+	    !base64_decode(a->arena, admin_body_span(base64), BASE64,
+		&a->outcome.body))
+		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
+	if (a->outcome.body.len > 0 &&
 	    (a->outcome.status == 204 || a->outcome.status == 205 ||
 		a->outcome.status == 304))
-		message = "A response with this status has no body.";
-	return message;
+		return "A response with this status has no body.";
+	return NULL;
 }
 
 const char *
 admin_body_read(struct admin_request *a)
 {
-	const char *message = check_members(a);
-	if (message == NULL)
-		message = take_note_and_attempt(a);
+	const char *name;
+	json_t *value;
+	/* A member that the endpoint does not know would be overlooked. */
+	json_object_foreach(a->in, name, value) {
+		struct span names = span_str(a->endpoint->members), one;
+		bool known = false;
+		while (!known && span_next(&names, ' ', &one))
+			known = one.len > 0 && span_eq(one, span_str(name));
+		if (!known)
+			return arena_printf(a->arena, "The body may have no "
+			    "member \"%s\"; those it may have: %s.", name,
+			    *a->endpoint->members != '\0'
+				? a->endpoint->members
+				: "none").ptr;
+	}
+	const char *message = take_note_and_attempt(a);
 	if (message == NULL)
 		message =
 		    check_partitions(json_object_get(a->in, "unproven"), 0);

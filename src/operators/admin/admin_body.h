@@ -17,6 +17,8 @@ struct admin_request;
 const char *admin_body_state(enum record_state state);
 /* Makes a string of a time: RFC 3339, UTC, with milliseconds. */
 json_t *admin_body_time(int64_t wall_ms);
+/* Makes a string of any bytes, as answer_json_text; NULL: there are none. */
+json_t *admin_body_text(struct span text);
 /* Makes a record; answer is the stored one, or NULL where it was not read. */
 json_t *admin_body_record(const struct record *record,
     const struct answer *answer, bool with_body);

@@ -288,39 +288,33 @@ values_from_json(
 	return NULL;
 }
 
-static const char *
-read_asked(struct admin_request *a, struct lookup *asked)
+const char *
+admin_lookup_read(struct admin_request *a)
 {
 	const json_t *namespace = json_object_get(a->in, "namespace");
 	const json_t *key = json_object_get(a->in, "key");
 	json_t *values = json_object_get(a->in, "values");
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" must be a string.";
-	asked->namespace =
-	    namespace ? admin_body_span(namespace) : SPAN("default");
 	if (values != NULL && key != NULL)
 		return "\"key\" and \"values\" cannot both be given.";
 	if (values == NULL &&
 	    (!json_is_string(key) || json_string_length(key) == 0))
 		return "\"key\" must be a string that is not empty.";
+	struct lookup asked = {
+	    .namespace =
+		namespace ? admin_body_span(namespace) : SPAN("default"),
+	    .key = values == NULL ? admin_body_span(key) : SPAN(""),
+	};
 	const char *message = scope_from_json(
-	    a, json_object_get(a->in, "scope"), &asked->scope);
-	if (message != NULL || values == NULL) {
-		asked->key = values == NULL ? admin_body_span(key) : SPAN("");
+	    a, json_object_get(a->in, "scope"), &asked.scope);
+	if (message == NULL && values != NULL)
+		message = values_from_json(a, values, &asked);
+	if (message != NULL)
 		return message;
-	}
-	return values_from_json(a, values, asked);
-}
-
-const char *
-admin_lookup_read(struct admin_request *a)
-{
-	struct lookup asked = {.key = SPAN("")};
-	const char *message = read_asked(a, &asked);
-	if (message == NULL)
-		find_candidates(a, &asked);
-	if (message != NULL || a->n_others > 0)
-		return message;
+	find_candidates(a, &asked);
+	if (a->n_others > 0)
+		return NULL;
 	return asked.pointers.count > 0
 	    ? "No route has this namespace with this scope and a key made of "
 	      "exactly these members, by its derive_key or a source's key."

@@ -7,7 +7,6 @@
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/utf8.h"
-#include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
@@ -21,11 +20,6 @@
  * Redis, whichever gateway has their source; that one does what is asked here.
  */
 enum { PATIENCE_MS = 5000, AGAIN_MS = 100, SEE_OTHER = 303 };
-
-static enum after seek(struct admin_request *a);
-static enum after ask_record(struct admin_request *a);
-static enum after ask(struct admin_request *a);
-static enum after wait_for_end(struct admin_request *a);
 
 /* --- a list --- */
 
@@ -88,32 +82,12 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 	return NULL;
 }
 
-/* NULL, or a sentence about what does not go together. */
-static const char *
-choose_list(struct admin_request *a)
-{
-	struct inquiry *inquiry = a->inquiry.inquiry;
-	bool any = false;
-	bool letters = a->letter_list.dead || a->letter_list.parked;
-	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
-		any = any || inquiry->wanted[i];
-	if (letters && (any || inquiry->source.len == 0))
-		return "A list of dead or parked messages is of one "
-		       "\"source\", and has no others in it.";
-	if (letters ? inquiry->after_id.len > 0
-		    : a->letter_list.after[0] != '\0')
-		return "\"cursor\" is not the \"next\" of such a list.";
-	/* Those that wait would hide what they wait behind. */
-	for (unsigned i = 0; i < MESSAGE_STATE_WAITING && !any; i++)
-		inquiry->wanted[i] = true;
-	return NULL;
-}
-
 enum after
 admin_messages_list(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
 	struct inquiry *inquiry = inquiry_new(&a->inquiry, INQUIRY_MESSAGES);
+	struct letters_list *list = &a->letter_list;
 	inquiry->limit = ADMIN_BODY_LIMIT;
 	while (admin_body_parameter(&query, &name, &value)) {
 		const char *message = take_parameter(a, name, value);
@@ -124,23 +98,31 @@ admin_messages_list(struct admin_request *a)
 	    admin_sources_named(a, inquiry->source);
 	if (source == NULL && inquiry->source.len > 0)
 		return admin_sources_absent(a, "source", inquiry->source);
-	const char *message = choose_list(a);
-	if (message != NULL)
-		return admin_answer_bad_request(a, message);
-	if (source == NULL || (!a->letter_list.dead && !a->letter_list.parked))
-		return seek(a);
+	bool any = false, letters = list->dead || list->parked;
+	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
+		any = any || inquiry->wanted[i];
+	if (letters && (any || source == NULL))
+		return admin_answer_bad_request(a,
+		    "A list of dead or parked messages is of one \"source\", "
+		    "and has no others in it.");
+	if (letters ? inquiry->after_id.len > 0 : list->after[0] != '\0')
+		return admin_answer_bad_request(a,
+		    "\"cursor\" is not the \"next\" of such a list.");
+	/* Those that wait would hide what they wait behind. */
+	for (unsigned i = 0; i < MESSAGE_STATE_WAITING && !any; i++)
+		inquiry->wanted[i] = true;
+	if (!letters)
+		return admin_sources_ask(a, PATIENCE_MS, ADMIN_SOUGHT);
 	letters_init(&a->letters, a->admin->store, source->name);
-	a->letter_list.limit = inquiry->limit < LETTERS_PAGE_MAX
-	    ? inquiry->limit
-	    : LETTERS_PAGE_MAX;
-	letters_list(&a->letters, &a->letter_list);
+	list->limit = inquiry->limit < LETTERS_PAGE_MAX ? inquiry->limit
+							: LETTERS_PAGE_MAX;
+	letters_list(&a->letters, list);
 	return admin_request_to(a, ADMIN_LETTERS_LISTED, WAIT);
 }
 
 static json_t *
 message_json(const struct message_view *view)
 {
-	bool tried_again = view->next_ms > 0;
 	/* Who has changed a letter in Redis may have left no UTF-8. */
 	return json_pack("{s:o, s:o, s:s, s:o*, s:o, s:o*, s:s*, s:o*, s:o*, "
 			 "s:o, s:o*, s:o*, s:o*, s:o*}",
@@ -154,13 +136,12 @@ message_json(const struct message_view *view)
 	    view->route != NULL ? answer_json_text(span_str(view->route))
 				: NULL,
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
-	    "label",
-	    view->label.len > 0 ? answer_json_text(view->label) : NULL,
+	    "label", admin_body_text(view->label),
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
 	    "first", admin_body_time(view->first_ms), "next_try",
-	    tried_again ? admin_body_time(view->next_ms) : NULL, "detail",
-	    view->detail.len > 0 ? answer_json_text(view->detail) : NULL,
+	    view->next_ms > 0 ? admin_body_time(view->next_ms) : NULL,
+	    "detail", admin_body_text(view->detail),
 	    "status", view->status > 0 ? json_integer(view->status) : NULL,
 	    view->is_base64 ? "answer_base64" : "answer",
 	    view->answer.ptr != NULL ? answer_json_text(view->answer) : NULL);
@@ -278,15 +259,7 @@ admin_messages_one(struct admin_request *a)
 	if (!inquiry_read_id(inquiry->arena, a->name, &inquiry->source,
 		&inquiry->position))
 		return not_here(a);
-	return seek(a);
-}
-
-static enum after
-seek(struct admin_request *a)
-{
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
-	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
+	return admin_sources_ask(a, PATIENCE_MS, ADMIN_SOUGHT);
 }
 
 /* view: the message before the act; NULL: it is not known. */
@@ -336,24 +309,21 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 	/* A held one waits until somebody decides about its key. */
 	if (view->state == MESSAGE_STATE_HELD && view->reason != NULL &&
 	    !strcmp(view->reason, "unknown") && *view->key_id != '\0')
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		return admin_answer_refused(a,
 		    arena_printf(a->arena,
 			"The message is no dead letter: it is held until its "
 			"key is completed or released (onceproxy keys complete "
-			"%s, or release). Nothing was changed.",
-			view->key_id));
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    SPAN("The message is no dead letter: it is at work, or waits. "
-		 "Nothing was changed."));
+			"%s, or release).", view->key_id).ptr);
+	return admin_answer_refused(
+	    a, "The message is no dead letter: it is at work, or waits.");
 }
 
 static enum after
 say_dropped(struct admin_request *a, const struct inquiry *inquiry)
 {
 	if (inquiry->busy)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The message is being executed or acknowledged. "
-			 "Nothing was changed."));
+		return admin_answer_refused(
+		    a, "The message is being executed or acknowledged.");
 	if (!inquiry->done)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The message was not acknowledged: it was lost, or "
@@ -404,13 +374,6 @@ no_redis(struct admin_request *a, const struct op *op)
 		 "come about: look at the message again."));
 }
 
-static enum after
-refuse(struct admin_request *a, const char *why)
-{
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    arena_printf(a->arena, "%s Nothing was changed.", why));
-}
-
 /* Why this letter, or what it is now, does not allow the act; NULL: it does. */
 static const char *
 why_not(const struct admin_request *a, enum letter_state state)
@@ -426,6 +389,30 @@ why_not(const struct admin_request *a, enum letter_state state)
 		return "It was too large to be kept in Redis: drop it, and "
 		       "have it produced again.";
 	return NULL;
+}
+
+static enum after
+ask(struct admin_request *a)
+{
+	const struct letter_name name = a->letter.letter.name;
+	letter_do(&a->letters, &a->letter, LETTER_ASK, &name,
+	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY,
+	    NULL);
+	a->until_us = clock_us() + PATIENCE_MS * INT64_C(1000);
+	return admin_request_to(a, ADMIN_ASKED, WAIT);
+}
+
+/* What its key's record says comes first. */
+static enum after
+ask_record(struct admin_request *a)
+{
+	struct key_id key_id;
+	bool again = a->look.op.verdict == VERDICT_DONE;
+	if (!hex_decode(a->letter.letter.key_id, key_id.bytes, DIGEST_BYTES))
+		return admin_answer_refused(a, "The id of its key is damaged.");
+	records_show(a->admin->store, &a->look, &key_id,
+	    again ? RECORDS_WHOLE : RECORDS_STATUS);
+	return admin_request_to(a, ADMIN_LOOKED, WAIT);
 }
 
 enum after
@@ -446,27 +433,14 @@ admin_messages_letter_sought(struct machine *machine)
 		return admin_answer_json(a, 200, message_json(a->message));
 	const char *why = why_not(a, sought->letter.state);
 	if (why != NULL)
-		return refuse(a, why);
+		return admin_answer_refused(a, why);
 	if (kind == INQUIRY_DROP)
 		return ask(a);
 	if (sought->sealed_shut)
-		return refuse(a, "It does not open: store.encryption_keys does "
-				 "not have its key, or it was changed in "
-				 "Redis.");
+		return admin_answer_refused(a,
+		    "It does not open: store.encryption_keys does not have its "
+		    "key, or it was changed in Redis.");
 	return *a->message->key_id != '\0' ? ask_record(a) : ask(a);
-}
-
-/* What its key's record says comes first. */
-static enum after
-ask_record(struct admin_request *a)
-{
-	struct key_id key_id;
-	bool again = a->look.op.verdict == VERDICT_DONE;
-	if (!hex_decode(a->letter.letter.key_id, key_id.bytes, DIGEST_BYTES))
-		return refuse(a, "The id of its key is damaged.");
-	records_show(a->admin->store, &a->look, &key_id,
-	    again ? RECORDS_WHOLE : RECORDS_STATUS);
-	return admin_request_to(a, ADMIN_LOOKED, WAIT);
 }
 
 /* A message whose stored answer has that status is acknowledged. */
@@ -536,19 +510,15 @@ admin_messages_looked(struct machine *machine)
 	    !look->whole)
 		return ask_record(a);
 	const char *why = record_forbids(a);
-	return why != NULL ? refuse(a, why)
-			   : ask(a);
+	return why != NULL ? admin_answer_refused(a, why) : ask(a);
 }
 
+/* It is dropped when its gateway has told its broker. */
 static enum after
-ask(struct admin_request *a)
+wait_for_end(struct admin_request *a)
 {
-	const struct letter_name name = a->letter.letter.name;
-	letter_do(&a->letters, &a->letter, LETTER_ASK, &name,
-	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY,
-	    NULL);
-	a->until_us = clock_us() + PATIENCE_MS * INT64_C(1000);
-	return admin_request_to(a, ADMIN_ASKED, WAIT);
+	op_start(&a->rest, AGAIN_MS, NULL);
+	return admin_request_to(a, ADMIN_RESTED, WAIT);
 }
 
 enum after
@@ -562,20 +532,12 @@ admin_messages_asked(struct machine *machine)
 		return not_here(a);
 	const char *why = why_not(a, asked->letter.state);
 	if (asked->op.verdict != VERDICT_DONE)
-		return refuse(a,
+		return admin_answer_refused(a,
 		    why != NULL ? why
 				: "A gateway is at it, for an earlier word.");
 	if (a->endpoint->what == INQUIRY_REPLAY)
 		return say_done(a, a->message);
 	return wait_for_end(a);
-}
-
-/* It is dropped when its gateway has told its broker. */
-static enum after
-wait_for_end(struct admin_request *a)
-{
-	op_start(&a->rest, AGAIN_MS, NULL);
-	return admin_request_to(a, ADMIN_RESTED, WAIT);
 }
 
 enum after

@@ -57,11 +57,18 @@ put(struct metrics *m, const char *fmt, ...)
 	must(body_append(m->out, text, (size_t)len) == 0);
 }
 
-/* Writes label="value", with the escapes that the format has. */
+/*
+ * Writes label="value", with the escapes that the format has: the first of a
+ * sample, whose name has that suffix; or (NULL) another one.
+ */
 static void
-put_label(struct metrics *m, const char *label, const char *value)
+put_label(struct metrics *m, const char *suffix, const char *label,
+    const char *value)
 {
-	put(m, "%s=\"", label);
+	if (suffix != NULL)
+		put(m, "%s%s{%s=\"", m->name, suffix, label);
+	else
+		put(m, ",%s=\"", label);
 	for (; *value != '\0'; value++) {
 		if (*value == '\\' || *value == '"')
 			put(m, "\\%c", *value);
@@ -82,8 +89,7 @@ put_value(struct metrics *m, uint64_t value)
 static void
 put_of(struct metrics *m, const char *label, const char *of, uint64_t value)
 {
-	put(m, "%s{", m->name);
-	put_label(m, label, of);
+	put_label(m, "", label, of);
 	put(m, "} %" PRIu64 "\n", value);
 }
 
@@ -91,10 +97,8 @@ static void
 put_of_two(struct metrics *m, const char *label, const char *of,
     const char *label_2, const char *of_2, uint64_t value)
 {
-	put(m, "%s{", m->name);
-	put_label(m, label, of);
-	put(m, ",");
-	put_label(m, label_2, of_2);
+	put_label(m, "", label, of);
+	put_label(m, NULL, label_2, of_2);
 	put(m, "} %" PRIu64 "\n", value);
 }
 
@@ -134,16 +138,13 @@ put_histogram(struct metrics *m, const char *label, const char *of,
 			snprintf(bound, sizeof bound, "%g",
 			    (double)(histogram_bounds_us[i] * unit_us) / 1e6);
 		count += h->buckets[i];
-		put(m, "%s_bucket{", m->name);
-		put_label(m, label, of);
+		put_label(m, "_bucket", label, of);
 		put(m, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 	}
-	put(m, "%s_sum{", m->name);
-	put_label(m, label, of);
+	put_label(m, "_sum", label, of);
 	put(m, "}");
 	put_seconds_of(m, h->sum * unit_us);
-	put(m, "%s_count{", m->name);
-	put_label(m, label, of);
+	put_label(m, "_count", label, of);
 	put(m, "} %" PRIu64 "\n", count);
 }
 
@@ -191,28 +192,19 @@ put_seconds(struct metrics *m)
 	}
 }
 
-/* The i-th counter of what is put, of all workers. */
-static uint64_t
-sum_of_route(const struct metrics *m, const char *route, size_t i)
+uint64_t
+admin_metrics_of_route(
+    const struct admin *admin, const char *route, size_t offset, size_t i)
 {
 	uint64_t sum = 0;
-	for (int64_t w = 0; w < m->n_workers; w++) {
-		const struct series *its =
-		    series_named(series_of(m, w, true), route);
+	for (int64_t w = 0; w < admin->conf->workers; w++) {
+		const struct series *its = series_named(
+		    atomic_load(&admin->workers[w]->meter.routes), route);
 		if (its != NULL)
 			sum += counter_at(
-			    its, m->offset + i * sizeof(struct counter));
+			    its, offset + i * sizeof(struct counter));
 	}
 	return sum;
-}
-
-static void
-put_of_route(struct metrics *m, const char *route, const char *label,
-    const char *word, size_t i)
-{
-	uint64_t sum = sum_of_route(m, route, i);
-	if (sum > 0)
-		put_of_two(m, "route", route, label, word, sum);
 }
 
 static void
@@ -220,21 +212,26 @@ put_routes(struct metrics *m)
 {
 	static const char *const classes[METER_CLASSES] = {
 	    "1xx", "2xx", "3xx", "4xx", "5xx"};
+	bool requests = m->id == METRIC_REQUESTS;
+	bool responses = m->id == METRIC_RESPONSES;
+	const char *label = requests ? "outcome"
+	    : responses		     ? "class"
+				     : "would";
+	size_t count = requests ? OUTCOME_COUNT_
+	    : responses		? METER_CLASSES
+				: OBSERVED_COUNT_;
 	const struct series *s = series_of(m, 0, true);
-	for (; s != NULL; s = atomic_load(&s->next)) {
-		if (m->id == METRIC_REQUESTS)
-			for (size_t i = 0; i < OUTCOME_COUNT_; i++)
-				put_of_route(m, s->name, "outcome",
-				    access_log_outcomes[i], i);
-		else if (m->id == METRIC_RESPONSES)
-			for (size_t i = 0; i < METER_CLASSES; i++)
-				put_of_route(
-				    m, s->name, "class", classes[i], i);
-		else
-			for (enum observed i = 0; i < OBSERVED_COUNT_; i++)
-				put_of_route(m, s->name, "would",
-				    duplicates_lines[i].word, i);
-	}
+	for (; s != NULL; s = atomic_load(&s->next))
+		for (size_t i = 0; i < count; i++) {
+			uint64_t sum = admin_metrics_of_route(
+			    m->admin, s->name, m->offset, i);
+			if (sum > 0)
+				put_of_two(m, "route", s->name, label,
+				    requests	  ? access_log_outcomes[i]
+					: responses ? classes[i]
+						    : duplicates_lines[i].word,
+				    sum);
+		}
 }
 
 static bool
@@ -262,12 +259,12 @@ put_asked(struct metrics *m)
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		bool all = is_asked(m, s->name);
 		for (size_t i = 0; i < METER_ASKERS * METER_ANSWERS; i++) {
-			uint64_t sum = sum_of_route(m, s->name, i);
+			uint64_t sum = admin_metrics_of_route(
+			    m->admin, s->name, m->offset, i);
 			enum asked answer = (enum asked)(i % METER_ANSWERS);
 			if (sum == 0 && !all)
 				continue;
-			put(m, "%s{", m->name);
-			put_label(m, "route", s->name);
+			put_label(m, "", "route", s->name);
 			put(m, ",by=\"%s\",answer=\"%s\"} %" PRIu64 "\n",
 			    askers[i / METER_ANSWERS],
 			    execution_question_words[answer], sum);
@@ -324,36 +321,21 @@ put_witnesses(struct metrics *m)
 
 /* --- workers --- */
 
-static uint64_t
-sum_of(const struct metrics *m, size_t offset)
-{
-	uint64_t sum = 0;
-	for (int64_t i = 0; i < m->n_workers; i++)
-		sum += counter_at(&m->workers[i]->meter, offset);
-	return sum;
-}
-
 static void
 put_sum(struct metrics *m)
 {
-	put_value(m, sum_of(m, m->offset));
-}
-
-static void
-put_in_flight(struct metrics *m)
-{
 	uint64_t sum = 0;
 	for (int64_t i = 0; i < m->n_workers; i++)
-		sum += atomic_load(&m->workers[i]->executions.count);
-	put_value(m, sum);
-}
-
-static void
-put_connections(struct metrics *m)
-{
+		sum += m->id == METRIC_IN_FLIGHT
+		    ? atomic_load(&m->workers[i]->executions.count)
+		    : counter_at(&m->workers[i]->meter, m->offset);
+	if (m->id != METRIC_CONNECTIONS) {
+		put_value(m, sum);
+		return;
+	}
 	put_of(m, "side", "client",
 	    atomic_load(&m->workers[0]->places->taken));
-	put_of(m, "side", "upstream", sum_of(m, m->offset));
+	put_of(m, "side", "upstream", sum);
 }
 
 /* --- Redis --- */
@@ -402,18 +384,6 @@ put_unknown_age(struct metrics *m)
 		    age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
 		free(route);
 	}
-}
-
-static void
-put_store(struct metrics *m)
-{
-	const struct store *store = m->admin->store;
-	uint64_t bytes, max_bytes;
-	if (m->id == METRIC_STORE_UP)
-		put_value(m, store_is_up(store));
-	else if (store_memory(store, &bytes, &max_bytes))
-		put_value(
-		    m, m->id == METRIC_STORE_MEMORY ? bytes : max_bytes);
 }
 
 /* --- sources --- */
@@ -627,22 +597,28 @@ put_open_fds(struct metrics *m)
 	put_value(m, count - 1);
 }
 
-/* Writes samples that the process itself knows. */
+/* Writes what has one sample, and what is known without a walk. */
 static void
 put_known(struct metrics *m)
 {
 	const struct admin *admin = m->admin;
+	uint64_t bytes, max_bytes;
 	if (m->id == METRIC_RELOADS) {
 		put_of(m, "result", "loaded", admin->reloads[true]);
 		put_of(m, "result", "refused", admin->reloads[false]);
+	} else if (m->id == METRIC_STORE_UP) {
+		put_value(m, store_is_up(admin->store));
 	} else if (m->id == METRIC_LOG_DROPPED) {
 		put_value(m, log_dropped());
 	} else if (m->id == METRIC_BUILD_INFO) {
 		put_of(m, "version", PACKAGE_VERSION, 1);
-	} else {
+	} else if (m->id == METRIC_START_TIME) {
 		put(m, "%s %" PRId64 ".%03d\n", m->name,
 		    admin->started_ms / 1000,
 		    (int)(admin->started_ms % 1000));
+	} else if (store_memory(admin->store, &bytes, &max_bytes)) {
+		put_value(
+		    m, m->id == METRIC_STORE_MEMORY ? bytes : max_bytes);
 	}
 }
 
@@ -669,7 +645,7 @@ static const struct {
     BY(REQUEST_SECONDS, put_seconds),
     BY(UPSTREAM_SECONDS, put_seconds),
     BY(STORE_SECONDS, put_store_seconds),
-    BY(IN_FLIGHT, put_in_flight),
+    BY(IN_FLIGHT, put_sum),
     OF(WAITING, put_sum, meter, waiting),
     BY(RECORDS, put_records),
     BY(UNKNOWN_AGE, put_unknown_age),
@@ -677,16 +653,16 @@ static const struct {
     OF(JOURNAL_BLOCKED, put_sum, meter, journal_broken),
     OF(JOURNAL_FOREIGN, put_sum, meter, journal_foreign),
     OF(JOURNAL_DAMAGED, put_sum, meter, journal_aside),
-    BY(STORE_UP, put_store),
-    BY(STORE_MEMORY, put_store),
-    BY(STORE_MEMORY_MAX, put_store),
+    BY(STORE_UP, put_known),
+    BY(STORE_MEMORY, put_known),
+    BY(STORE_MEMORY_MAX, put_known),
     OF(CACHE_BYTES, put_sum, meter, cache_bytes),
     OF(CACHE_HITS, put_sum, meter, cache_hits),
     OF(FENCED, put_sum, meter, fenced),
     OF(LEASES_LOST, put_sum, meter, leases_lost),
     BY(UPSTREAM_UP, put_targets),
     BY(WITNESS_TRUSTED, put_witnesses),
-    OF(CONNECTIONS, put_connections, meter, connections),
+    OF(CONNECTIONS, put_sum, meter, connections),
     BY(RELOADS, put_known),
     BY(LOG_DROPPED, put_known),
     BY(CERTIFICATE, put_certificates),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -18,3 +19,9 @@ struct records_count;
  */
 void admin_metrics_write(const struct admin *admin,
     const struct records_count *count, struct body *out);
+/*
+ * The i-th of a route's counters that begin at that offset of struct series, of
+ * all workers together.
+ */
+uint64_t admin_metrics_of_route(
+    const struct admin *admin, const char *route, size_t offset, size_t i);

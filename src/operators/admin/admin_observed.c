@@ -5,37 +5,17 @@
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
+#include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
 #include "store/record/answer_json.h"
 
 /* --- counts --- */
 
-/* Counts how a route's requests would have ended, in all workers. */
-static json_t *
-would_json(const struct admin *admin, const char *route)
-{
-	json_t *would = json_object();
-	for (enum observed o = 0; o < OBSERVED_COUNT_; o++) {
-		uint64_t count = 0;
-		for (int64_t i = 0; i < admin->conf->workers; i++) {
-			const struct series *s =
-			    atomic_load(&admin->workers[i]->meter.routes);
-			while (s != NULL && strcmp(s->name, route) != 0)
-				s = atomic_load(&s->next);
-			if (s != NULL)
-				count += counter_read(&s->observed[o]);
-		}
-		if (count > 0)
-			json_object_set_new(would, duplicates_lines[o].word,
-			    json_integer((json_int_t)count));
-	}
-	return would;
-}
-
 /*
  * Makes the routes that observe, and those that had observed something before a
- * reload had them enforce their keys.  All workers have the same series, but
- * for moments of a reload.
+ * reload had them enforce their keys, with how many of their requests would
+ * have ended in which way.  All workers have the same series, but for moments
+ * of a reload.
  */
 static json_t *
 routes_json(const struct admin_request *a)
@@ -44,8 +24,15 @@ routes_json(const struct admin_request *a)
 	json_t *list = json_array();
 	const struct series *s = atomic_load(&admin->workers[0]->meter.routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
-		json_t *would = would_json(admin, s->name);
+		json_t *would = json_object();
 		bool observes = false;
+		for (enum observed o = 0; o < OBSERVED_COUNT_; o++) {
+			uint64_t count = admin_metrics_of_route(admin,
+			    s->name, offsetof(struct series, observed), o);
+			if (count > 0)
+				json_object_set_new(would, duplicates_lines[o].word,
+				    json_integer((json_int_t)count));
+		}
 		for (size_t i = 0; i < a->conf->n_routes && !observes; i++)
 			observes = a->conf->routes[i].observes &&
 			    !strcmp(a->conf->routes[i].name, s->name);
@@ -68,10 +55,11 @@ compare_latest(const void *one, const void *other)
 	return (a < b) - (a > b);
 }
 
-/* Makes the last duplicates of all workers, the latest first. */
-static json_t *
-duplicates_json(const struct admin *admin)
+/* Tells the last duplicates of all workers, too, the latest first. */
+enum after
+admin_observed(struct admin_request *a)
 {
+	const struct admin *admin = a->admin;
 	size_t count = 0;
 	json_t *list = json_array();
 	struct duplicate *all = mem_zero((size_t)admin->conf->workers *
@@ -97,13 +85,7 @@ duplicates_json(const struct admin *admin)
 			one->status != 0 ? json_integer(one->status) : NULL));
 	}
 	free(all);
-	return list;
-}
-
-enum after
-admin_observed(struct admin_request *a)
-{
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "routes", routes_json(a), "duplicates",
-		duplicates_json(a->admin)));
+		list));
 }

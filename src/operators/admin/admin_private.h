@@ -208,13 +208,10 @@ void admin_request_new(void *admin, struct exchange *x);
 /* Sets the budget of bodies, for that configuration. */
 void admin_request_budget(struct admin *admin, const struct conf *conf);
 
-/* Tells that the main thread answers. */
-enum after admin_status_health(struct admin_request *a);
-/* Tells if new claims are taken, or all of /status. */
-enum { ADMIN_STATUS_READY, ADMIN_STATUS_ALL };
+/* Tells that the main thread answers, if new claims are taken, or /status. */
+enum { ADMIN_STATUS_HEALTH, ADMIN_STATUS_READY, ADMIN_STATUS_ALL };
 enum after admin_status(struct admin_request *a);
-/* Makes complaints as /status shows them, and those of a reload, dated now. */
-json_t *admin_status_complaints(const struct complaints *complaints);
+/* Makes complaints as /status shows them: as a member, dated now, or alone. */
 json_t *admin_status_reload(
     const char *member, const struct complaints *complaints);
 /* Tells the samples of all workers; or groups of what is UNKNOWN or FAILED. */
@@ -265,9 +262,12 @@ void admin_witness_end(struct admin_errand_op *op);
  * relays; other gateways know what they read.
  */
 enum after admin_sources_list(struct admin_request *a);
+/* Asks all sources what the inquiry says; then comes that step. */
+enum after admin_sources_ask(
+    struct admin_request *a, int64_t ms, enum admin_step step);
 enum after admin_sources_relays(struct admin_request *a);
 /* Resumes or pauses a source or a relay, for all gateways. */
-enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2, ADMIN_REWIND = 4 };
+enum { ADMIN_RELAY = 1, ADMIN_REWIND = 2 };
 enum after admin_sources_pause(struct admin_request *a);
 /* Lets an operator set a source's group back (shared/floors.h). */
 enum after admin_sources_rewind(struct admin_request *a);

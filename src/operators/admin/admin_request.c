@@ -31,7 +31,8 @@
 /* The endpoints; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
     {"GET", "/", admin_page, NULL, 0, ADMIN_QUERY},
-    {"GET", "/healthz", admin_status_health, NULL, 0, ADMIN_QUERY | ADMIN_OPEN},
+    {"GET", "/healthz", admin_status, NULL, ADMIN_STATUS_HEALTH,
+	ADMIN_QUERY | ADMIN_OPEN},
     {"GET", "/readyz", admin_status, NULL, ADMIN_STATUS_READY,
 	ADMIN_QUERY | ADMIN_OPEN},
     {"GET", "/status", admin_status, NULL, ADMIN_STATUS_ALL, ADMIN_QUERY},
@@ -53,8 +54,7 @@ static const struct admin_endpoint endpoints[] = {
 	ADMIN_LARGE},
     {"POST", "/keys/{id}/reconcile", admin_keys_inquire, "", 0, 0},
     {"GET", "/sources", admin_sources_list, NULL, 0, 0},
-    {"POST", "/sources/{name}/pause", admin_sources_pause, "note",
-	ADMIN_PAUSE, 0},
+    {"POST", "/sources/{name}/pause", admin_sources_pause, "note", 0, 0},
     {"POST", "/sources/{name}/resume", admin_sources_pause, "note unproven",
 	0, 0},
     {"POST", "/sources/{name}/rewind", admin_sources_rewind,
@@ -63,7 +63,7 @@ static const struct admin_endpoint endpoints[] = {
     {"POST", "/witnesses/trust", admin_witness_trust, "note route", 0, 0},
     {"GET", "/relays", admin_sources_relays, NULL, 0, 0},
     {"POST", "/relays/{name}/pause", admin_sources_pause, "note",
-	ADMIN_PAUSE | ADMIN_RELAY, 0},
+	ADMIN_RELAY, 0},
     {"POST", "/relays/{name}/resume", admin_sources_pause, "note",
 	ADMIN_RELAY, 0},
     {"GET", "/messages", admin_messages_list, NULL, INQUIRY_MESSAGES,

@@ -33,12 +33,18 @@ pause_json(int64_t since_ms, struct span who, struct span note)
 /* --- sources --- */
 
 enum after
+admin_sources_ask(struct admin_request *a, int64_t ms, enum admin_step step)
+{
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	    (unsigned)a->admin->conf->workers, ms);
+	return admin_request_to(a, step, WAIT);
+}
+
+enum after
 admin_sources_list(struct admin_request *a)
 {
 	inquiry_new(&a->inquiry, INQUIRY_SOURCES);
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
-	return admin_request_to(a, ADMIN_SURVEYED, WAIT);
+	return admin_sources_ask(a, PATIENCE_MS, ADMIN_SURVEYED);
 }
 
 static json_t *
@@ -74,62 +80,46 @@ source_json(const struct source_view *view)
 	    "dead", dead);
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp((*(struct source_view *const *)a)->name,
-	    (*(struct source_view *const *)b)->name);
-}
-
 enum after
 admin_sources_surveyed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	struct source_view *v;
-	size_t count = 0;
-	json_t *list = json_array();
-	if (a->inquiry.op.error != 0) {
-		json_decref(list);
+	if (a->inquiry.op.error != 0)
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));
+	json_t *list = json_array();
+	const struct source_view *v = a->inquiry.inquiry->sources;
+	for (; v != NULL; v = v->next) {
+		size_t at = 0;
+		/* In the order of their names; there are few. */
+		while (at < json_array_size(list) &&
+		    strcmp(json_string_value(json_object_get(
+			       json_array_get(list, at), "name")),
+			v->name) < 0)
+			at++;
+		json_array_insert_new(list, at, source_json(v));
 	}
-	for (v = a->inquiry.inquiry->sources; v != NULL; v = v->next)
-		count++;
-	struct source_view **all =
-	    arena_alloc(a->arena, (count + 1) * sizeof(struct source_view *));
-	count = 0;
-	for (v = a->inquiry.inquiry->sources; v != NULL; v = v->next)
-		all[count++] = v;
-	qsort(all, count, sizeof *all, compare_names);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, source_json(all[i]));
 	return admin_answer_json(a, 200, json_pack("{s:o}", "sources", list));
 }
 
 /* --- relays --- */
 
-/* Makes a relay's target; of a webhook the host alone is no secret. */
-static json_t *
-place_json(const struct conf_relay *relay)
-{
-	if (relay->kind == RELAY_WEBHOOK)
-		return json_pack("{s:s, s:s, s:s}", "name", relay->name,
-		    "kind", "webhook", "receiver",
-		    relay->receiver.targets[0].authority);
-	if (relay->kind == RELAY_KAFKA)
-		return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name,
-		    "kind", "kafka", "broker", relay->broker->name, "topic",
-		    relay->topic);
-	return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name, "kind",
-	    "postgres", "broker", relay->broker->name, "table", relay->table);
-}
-
-/* Makes a relay, with all that this gateway knows of it. */
+/*
+ * Makes a relay, with all that this gateway knows of it.  Of a webhook's target
+ * the host alone is no secret.
+ */
 static json_t *
 relay_json(struct admin_request *a, const struct conf_relay *relay)
 {
 	const struct admin *admin = a->admin;
-	json_t *object = place_json(relay);
+	const struct conf_broker *broker = relay->broker;
 	struct relay_meter *m = NULL;
+	json_t *object = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}",
+	    "name", relay->name, "kind",
+	    broker != NULL ? kinds_all[broker->kind].broker : "webhook",
+	    "receiver",
+	    broker != NULL ? NULL : relay->receiver.targets[0].authority,
+	    "broker", broker != NULL ? broker->name : NULL,
+	    "topic", relay->topic, "table", relay->table);
 	for (int64_t i = 0; i < admin->conf->workers && m == NULL; i++) {
 		const struct relays *relays = relays_of(admin->workers[i]);
 		m = relays != NULL ? relays->meters : NULL;
@@ -147,8 +137,7 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 			: json_null(),
 	    "events", (json_int_t)counter_read(&m->events),
 	    "lost", (json_int_t)counter_read(&m->lost),
-	    "error",
-	    said.why[0] != '\0' ? answer_json_text(span_str(said.why)) : NULL,
+	    "error", admin_body_text(span_str(said.why)),
 	    "paused",
 	    pause_json(said.paused_ms, span_str(said.who),
 		span_str(said.note)));
@@ -219,6 +208,13 @@ kind_of(const struct admin_request *a)
 	return a->endpoint->what & ADMIN_RELAY ? "relay" : "source";
 }
 
+/* "pause", "resume", "rewind" or "restore". */
+static const char *
+act_of(const struct admin_request *a)
+{
+	return strrchr(a->endpoint->path, '/') + 1;
+}
+
 /* The source as a whole is to go on, though it is unproven. */
 static bool
 proves(const struct admin_request *a)
@@ -243,21 +239,23 @@ admin_sources_pause(struct admin_request *a)
 	struct span who = arena_printf(a->arena, "%.*s%s%s, %.*s",
 	    SPAN_FMT(a->who), a->who.len > 0 ? ", " : "",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
-	pause_say(&a->pause, a->admin->store, kind_of(a), name,
-	    a->endpoint->what & ADMIN_PAUSE ? "pause" : "resume", who,
+	pause_say(&a->pause, a->admin->store, kind_of(a), name, act_of(a), who,
 	    a->note);
 	return admin_request_to(a, ADMIN_ORDERED, WAIT);
 }
 
+/* n_parts: so many partitions were decided of; -1: it is not about any. */
 static void
-log_order(const struct admin_request *a, enum event event)
+log_act(const struct admin_request *a, enum event event, int error,
+    int64_t n_parts)
 {
 	struct logline line = log_begin(event);
 	log_span(&line, kind_of(a), a->name);
-	log_str(&line, "act",
-	    a->endpoint->what & ADMIN_PAUSE ? "pause" : "resume");
-	if (a->pause.op.op.error != 0)
-		log_str(&line, "error", error_message(a->pause.op.op.error));
+	log_str(&line, "act", act_of(a));
+	if (error != 0)
+		log_str(&line, "error", error_message(error));
+	else if (n_parts >= 0)
+		log_int(&line, "partitions", n_parts);
 	admin_answer_log(a, &line);
 }
 
@@ -268,8 +266,9 @@ admin_sources_ordered(struct machine *machine)
 	const struct pause_op *op = &a->pause;
 	bool of_relay = a->endpoint->what & ADMIN_RELAY;
 	if (op->op.op.error != 0) {
-		log_order(a, of_relay ? EV_operator_relay_unsure
-				      : EV_operator_source_unsure);
+		log_act(a, of_relay ? EV_operator_relay_unsure
+				    : EV_operator_source_unsure,
+		    op->op.op.error, -1);
 		return admin_answer_store_failed(a, &op->op.op,
 		    arena_printf(a->arena,
 			"Redis did not answer, or refused. Look whether the "
@@ -277,11 +276,10 @@ admin_sources_ordered(struct machine *machine)
 			kind_of(a)));
 	}
 	if (op->op.verdict == VERDICT_GONE)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The %s is not paused. Nothing was changed.",
-			kind_of(a)));
-	log_order(a, of_relay ? EV_operator_relay : EV_operator_source);
+		return admin_answer_refused(a, of_relay
+			? "The relay is not paused."
+			: "The source is not paused.");
+	log_act(a, of_relay ? EV_operator_relay : EV_operator_source, 0, -1);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", answer_json_text(a->name),
 		"paused",
@@ -290,24 +288,18 @@ admin_sources_ordered(struct machine *machine)
 
 /* --- what becomes of what is unproven --- */
 
-static bool
-rewinds(const struct admin_request *a)
-{
-	return a->endpoint->what & ADMIN_REWIND;
-}
-
 enum after
 admin_sources_rewind(struct admin_request *a)
 {
+	bool rewinds = a->endpoint->what & ADMIN_REWIND;
 	const struct conf_source *source = admin_sources_named(a, a->name);
 	if (source == NULL)
 		return admin_sources_absent(a, "source", a->name);
 	if (source->broker->kind != BROKER_KAFKA)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("Only a topic has partitions to decide of. Nothing "
-			 "was changed."));
-	const json_t *list = json_object_get(
-	    a->in, rewinds(a) ? "partitions" : "unproven");
+		return admin_answer_refused(
+		    a, "Only a topic has partitions to decide of.");
+	const json_t *list =
+	    json_object_get(a->in, rewinds ? "partitions" : "unproven");
 	size_t count = json_array_size(list);
 	struct span *parts =
 	    arena_alloc(a->arena, (count + 1) * sizeof *parts);
@@ -315,21 +307,8 @@ admin_sources_rewind(struct admin_request *a)
 		parts[i] = span_str(
 		    json_string_value(json_array_get(list, i)));
 	floors_decide(&a->rewind, a->admin->store,
-	    arena_dup(a->arena, a->name).ptr, rewinds(a), parts, count);
+	    arena_dup(a->arena, a->name).ptr, rewinds, parts, count);
 	return admin_request_to(a, ADMIN_REWOUND, WAIT);
-}
-
-static void
-log_rewind(const struct admin_request *a, enum event event)
-{
-	struct logline line = log_begin(event);
-	log_span(&line, "source", a->name);
-	log_str(&line, "act", rewinds(a) ? "rewind" : "resume");
-	if (event == EV_operator_decided)
-		log_int(&line, "partitions", (int64_t)a->rewind.count);
-	else
-		log_str(&line, "error", error_message(a->rewind.op.op.error));
-	admin_answer_log(a, &line);
 }
 
 enum after
@@ -338,16 +317,15 @@ admin_sources_rewound(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct floors_op *op = &a->rewind;
 	if (op->op.op.error != 0) {
-		log_rewind(a, EV_operator_decided_unsure);
+		log_act(a, EV_operator_decided_unsure, op->op.op.error, -1);
 		return admin_answer_store_failed(a, &op->op.op,
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
 	/* Of a source that goes on as a whole there need be none. */
 	if (op->op.verdict == VERDICT_GONE && !proves(a))
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("One of these partitions is not unproven, or none "
-			 "is. Nothing was changed."));
-	log_rewind(a, EV_operator_decided);
+		return admin_answer_refused(a,
+		    "One of these partitions is not unproven, or none is.");
+	log_act(a, EV_operator_decided, 0, (int64_t)op->count);
 	json_t *parts = json_array();
 	for (size_t i = 0; i < op->count; i++)
 		json_array_append_new(parts, answer_json_text(op->parts[i]));
@@ -367,10 +345,8 @@ admin_sources_restore(struct admin_request *a)
 	struct inquiry *inquiry = inquiry_new(
 	    &a->inquiry, goes_on ? INQUIRY_PROOF : INQUIRY_RESTORE);
 	inquiry->source = arena_dup(inquiry->arena, a->name);
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers,
-	    goes_on ? PATIENCE_MS : RESTORE_MS);
-	return admin_request_to(a, ADMIN_PROVED, WAIT);
+	return admin_sources_ask(
+	    a, goes_on ? PATIENCE_MS : RESTORE_MS, ADMIN_PROVED);
 }
 
 enum after
@@ -378,14 +354,13 @@ admin_sources_proved(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	const struct inquiry *inquiry = a->inquiry.inquiry;
-	bool restores = inquiry->kind == INQUIRY_RESTORE;
 	if (a->inquiry.op.error != 0)
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
 		    SPAN("It goes on: the log says how it ends."));
 	if (!inquiry->found)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("This gateway does not read the source now: ask the "
-			 "one that does. Nothing was changed."));
+		return admin_answer_refused(a,
+		    "This gateway does not read the source now: ask the one "
+		    "that does.");
 	if (inquiry->busy || !inquiry->done)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    inquiry->detail.len > 0
@@ -393,13 +368,10 @@ admin_sources_proved(struct machine *machine)
 			: SPAN("Its letters are being restored already."));
 	const struct conf_source *source = admin_sources_named(a, a->name);
 	/* And so do all its partitions that stand. */
-	if (!restores && source != NULL &&
+	if (inquiry->kind == INQUIRY_PROOF && source != NULL &&
 	    source->broker->kind == BROKER_KAFKA)
 		return admin_sources_rewind(a);
-	struct logline line = log_begin(EV_operator_decided);
-	log_span(&line, "source", a->name);
-	log_str(&line, "act", restores ? "restore" : "resume");
-	admin_answer_log(a, &line);
+	log_act(a, EV_operator_decided, 0, -1);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:I}", "name", answer_json_text(a->name),
 		"restored", (json_int_t)inquiry->restored));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
@@ -11,16 +10,10 @@
 #include "store/redis/master.h"
 #include "store/store_health.h"
 
-enum after
-admin_status_health(struct admin_request *a)
-{
-	return admin_answer_json(a, 200, json_pack("{s:s}", "status", "ok"));
-}
-
-/* --- /readyz and /status --- */
+/* --- /healthz, /readyz and /status --- */
 
 json_t *
-admin_status_complaints(const struct complaints *complaints)
+admin_status_reload(const char *member, const struct complaints *complaints)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < complaints->count; i++) {
@@ -36,15 +29,10 @@ admin_status_complaints(const struct complaints *complaints)
 			placed ? json_integer((json_int_t)c->column) : NULL,
 			"error", answer_json_text(span_str(c->message))));
 	}
-	return list;
-}
-
-json_t *
-admin_status_reload(const char *member, const struct complaints *complaints)
-{
-	return json_pack("{s:o, s:o}", "time",
-	    admin_body_time(clock_wall_ms()), member,
-	    admin_status_complaints(complaints));
+	return member == NULL
+	    ? list
+	    : json_pack("{s:o, s:o}", "time", admin_body_time(clock_wall_ms()),
+		  member, list);
 }
 
 /* Redis is asked whether it answers: a link may be up to a frozen one. */
@@ -52,6 +40,9 @@ enum after
 admin_status(struct admin_request *a)
 {
 	static const struct key_id nobody;
+	if (a->endpoint->what == ADMIN_STATUS_HEALTH)
+		return admin_answer_json(
+		    a, 200, json_pack("{s:s}", "status", "ok"));
 	records_show(a->admin->store, &a->look, &nobody, RECORDS_HEAD);
 	return admin_request_to(a, ADMIN_PROBED, WAIT);
 }
@@ -73,27 +64,6 @@ is_journal_writable(const struct admin *admin)
 		if (atomic_load(&admin->workers[i]->journal_replay.unwritable))
 			return false;
 	return true;
-}
-
-static enum after
-say_ready(struct admin_request *a, bool up)
-{
-	const char *detail = fault_of(a->admin), *reason = NULL;
-	if (a->admin->draining) {
-		reason = "draining";
-	} else if (!up || detail != NULL) {
-		reason = "store";
-	} else if (!is_journal_writable(a->admin)) {
-		reason = "journal";
-		detail = "the journal below state_dir cannot be written, and "
-			 "no new claims are forwarded; the log says why";
-	}
-	if (reason == NULL)
-		return admin_answer_json(
-		    a, 200, json_pack("{s:s}", "status", "ready"));
-	return admin_answer_json(a, 503,
-	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
-		reason, "detail", detail));
 }
 
 /* Counts requests and executions, of all workers together and of each. */
@@ -188,9 +158,24 @@ admin_status_probed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	bool up = a->look.op.op.error == 0;
-	return a->endpoint->what == ADMIN_STATUS_READY
-	    ? say_ready(a, up)
-	    : say_status(a, up);
+	if (a->endpoint->what == ADMIN_STATUS_ALL)
+		return say_status(a, up);
+	const char *detail = fault_of(a->admin), *reason = NULL;
+	if (a->admin->draining) {
+		reason = "draining";
+	} else if (!up || detail != NULL) {
+		reason = "store";
+	} else if (!is_journal_writable(a->admin)) {
+		reason = "journal";
+		detail = "the journal below state_dir cannot be written, and "
+			 "no new claims are forwarded; the log says why";
+	}
+	if (reason == NULL)
+		return admin_answer_json(
+		    a, 200, json_pack("{s:s}", "status", "ready"));
+	return admin_answer_json(a, 503,
+	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
+		reason, "detail", detail));
 }
 
 /* --- /metrics, and /keys/groups --- */

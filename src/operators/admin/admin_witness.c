@@ -22,31 +22,31 @@ enum { PATIENCE_MS = 20000 };
 
 /* --- trust --- */
 
-static json_t *
-witness_json(const struct admin_request *a, const struct conf_route *route)
-{
-	const struct conf_witness *policy = &route->idempotency->witness;
-	enum trust_state state = TRUST_UNPROVEN;
-	int64_t ended_ms = 0;
-	(void)trust_view(a->admin->workers[0]->trusts, route->name, &state,
-	    &ended_ms);
-	return json_pack("{s:o, s:s, s:s, s:s?, s:s, s:b, s:o*}",
-	    "route", answer_json_text(span_str(route->name)),
-	    "broker", policy->broker->name, "table", policy->table,
-	    "enforced_by", policy->enforced_by,
-	    "state", trust_words[state],
-	    "trusted", trust_is_trusted(state),
-	    "since", ended_ms > 0 ? admin_body_time(ended_ms) : NULL);
-}
-
 json_t *
 admin_witness_list(const struct admin_request *a)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; i < a->conf->n_routes; i++)
-		if (conf_has_witness(&a->conf->routes[i]))
-			json_array_append_new(
-			    list, witness_json(a, &a->conf->routes[i]));
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *route = &a->conf->routes[i];
+		enum trust_state state = TRUST_UNPROVEN;
+		int64_t ended_ms = 0;
+		if (!conf_has_witness(route))
+			continue;
+		const struct conf_witness *policy =
+		    &route->idempotency->witness;
+		(void)trust_view(a->admin->workers[0]->trusts, route->name,
+		    &state, &ended_ms);
+		json_array_append_new(list,
+		    json_pack("{s:o, s:s, s:s, s:s?, s:s, s:b, s:o*}",
+			"route", answer_json_text(span_str(route->name)),
+			"broker", policy->broker->name,
+			"table", policy->table,
+			"enforced_by", policy->enforced_by,
+			"state", trust_words[state],
+			"trusted", trust_is_trusted(state),
+			"since",
+			ended_ms > 0 ? admin_body_time(ended_ms) : NULL));
+	}
 	return list;
 }
 
@@ -100,15 +100,13 @@ admin_witness_trusted(struct machine *machine)
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
 	if (op->verdict == VERDICT_GONE)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("Nothing has ended the trust in this route's witness. "
-			 "Nothing was changed."));
+		return admin_answer_refused(
+		    a, "Nothing has ended the trust in this route's witness.");
 	log_trust(a, EV_witness_trusted);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:O, s:o, s:o*}", "route",
 		json_object_get(a->in, "route"), "note",
-		answer_json_text(a->note), "who",
-		a->who.len > 0 ? answer_json_text(a->who) : NULL));
+		answer_json_text(a->note), "who", admin_body_text(a->who)));
 }
 
 /* --- to a worker and back --- */
