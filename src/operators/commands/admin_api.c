@@ -15,14 +15,12 @@ enum { LIST_MAX = 1000, SILENT_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 
 /* --- its address --- */
 
-/*
- * Loads the part of its configuration that is about the admin interface: the
- * gateway runs, whatever is wrong with its file by now.
- */
-static bool
-load_conf(struct admin_api *gateway)
+enum admin_api_code
+admin_api_find(struct admin_api *gateway)
 {
 	struct complaints complaints = {0};
+	const char *message = NULL;
+	/* The gateway runs, whatever is wrong with its file by now. */
 	gateway->conf = conf_load(gateway->file, true, &complaints);
 	bool found = gateway->conf != NULL;
 	for (size_t i = 0; i < complaints.count; i++)
@@ -44,16 +42,9 @@ load_conf(struct admin_api *gateway)
 		      "http://HOST:PORT/keys, with -H 'Authorization: Bearer "
 		      "TOKEN' where it has a token.\n", stderr);
 	complaints_free(&complaints);
-	return found;
-}
-
-enum admin_api_code
-admin_api_find(struct admin_api *gateway)
-{
-	if (!load_conf(gateway))
+	if (!found)
 		return GATEWAY_REFUSED;
 	const struct address *admin = &gateway->conf->admin;
-	const char *message = NULL;
 	if (admin->text == NULL)
 		message = "there is no admin.listen, so the gateway cannot be "
 			"reached";
@@ -186,28 +177,6 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	return GATEWAY_REFUSED;
 }
 
-/* Appends a page to list; *next is the cursor of the one after it. */
-static enum admin_api_code
-ask_page(const struct admin_api *gateway, const char *target, const char *name,
-    long left, json_t *list, json_t **next)
-{
-	json_t *page = NULL;
-	const char *cursor = json_string_value(*next);
-	char *whole = mem_printf("%s&limit=%ld%s%s", target,
-	    left < LIST_MAX ? left : LIST_MAX, cursor ? "&cursor=" : "",
-	    cursor ? cursor : "");
-	enum admin_api_code code =
-	    admin_api_ask(gateway, "GET", whole, NULL, &page);
-	free(whole);
-	if (code != GATEWAY_WELL)
-		return code;
-	json_array_extend(list, json_object_get(page, name));
-	json_decref(*next);
-	*next = json_incref(json_object_get(page, "next"));
-	json_decref(page);
-	return GATEWAY_WELL;
-}
-
 enum admin_api_code
 admin_api_ask_list(const struct admin_api *gateway, const char *target,
     const char *name, long limit, json_t **ret_list)
@@ -215,15 +184,39 @@ admin_api_ask_list(const struct admin_api *gateway, const char *target,
 	json_t *list = json_array(), *next = json_null();
 	enum admin_api_code code;
 	do {
-		code = ask_page(gateway, target, name,
-		    limit - (long)json_array_size(list), list, &next);
-	} while (code == GATEWAY_WELL && json_is_string(next) &&
+		json_t *page = NULL;
+		const char *cursor = json_string_value(next);
+		long left = limit - (long)json_array_size(list);
+		char *whole = mem_printf("%s&limit=%ld%s%s", target,
+		    left < LIST_MAX ? left : LIST_MAX,
+		    cursor ? "&cursor=" : "", cursor ? cursor : "");
+		code = admin_api_ask(gateway, "GET", whole, NULL, &page);
+		free(whole);
+		if (code != GATEWAY_WELL)
+			break;
+		json_array_extend(list, json_object_get(page, name));
+		json_decref(next);
+		next = json_incref(json_object_get(page, "next"));
+		json_decref(page);
+	} while (json_is_string(next) &&
 	    json_array_size(list) < (size_t)limit);
 	if (code == GATEWAY_WELL)
 		*ret_list = json_pack("{s:O, s:O}", name, list, "next", next);
 	json_decref(list);
 	json_decref(next);
 	return code;
+}
+
+char *
+admin_api_with(char *target, const char *name, const char *value)
+{
+	if (value == NULL)
+		return target;
+	char *encoded = admin_api_encode(value);
+	char *longer = mem_printf("%s&%s=%s", target, name, encoded);
+	free(encoded);
+	free(target);
+	return longer;
 }
 
 char *

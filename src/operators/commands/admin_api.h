@@ -51,3 +51,5 @@ enum admin_api_code admin_api_ask_list(const struct admin_api *gateway,
  * section 2.1), for a segment or a parameter; the caller frees the text.
  */
 char *admin_api_encode(const char *text);
+/* Puts "&NAME=VALUE" behind a target, which is taken, if there is a value. */
+char *admin_api_with(char *target, const char *name, const char *value);

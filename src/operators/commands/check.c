@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/loop/clock.h"
-#include "base/mem.h"
 #include "base/must.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
@@ -23,22 +21,17 @@ static bool
 compare(const struct conf *conf, const char *file,
     struct complaints *complaints)
 {
-	struct complaints wrong = {NULL, 0};
-	const struct conf *running = conf_load(file, false, &wrong);
-	bool valid = running != NULL;
-	if (valid) {
-		if (running->store.redis.cluster.count > 0)
-			(void)conf_restart_finds(running, conf, complaints);
-		key_changes_find(running, conf, true, complaints);
-		(void)conf_restart_has_events(
-		    running->store.events_maxlen > 0, conf, complaints);
-		conf_restart_warn(running, conf, complaints);
-	} else {
-		print_complaints(stderr, file, &wrong);
-	}
-	complaints_free(&wrong);
+	const struct conf *running = print_unless_valid(file);
+	if (running == NULL)
+		return false;
+	if (running->store.redis.cluster.count > 0)
+		(void)conf_restart_finds(running, conf, complaints);
+	key_changes_find(running, conf, true, complaints);
+	(void)conf_restart_has_events(
+	    running->store.events_maxlen > 0, conf, complaints);
+	conf_restart_warn(running, conf, complaints);
 	conf_unref(&running);
-	return valid;
+	return true;
 }
 
 /* --- the result --- */

@@ -267,10 +267,11 @@ wrong_verb(const struct command *command, const char *name)
 
 /* Runs the verb, if the line is right for it. */
 static int
-run_verb(struct command_line *line, const struct verb *verb, const char *given,
-    const char *default_file)
+run_verb(
+    struct command_line *line, const char *given, const char *default_file)
 {
 	const struct command *command = line->command;
+	const struct verb *verb = line->verb;
 	const char *name = command->name;
 	for (; *given != '\0'; given++)
 		if (!takes(command, verb, *given))
@@ -289,8 +290,7 @@ run_verb(struct command_line *line, const struct verb *verb, const char *given,
 	for (int i = 0; i < line->n_names; i++)
 		if (!utf8_is_valid(span_str(line->names[i])))
 			return usage_wrong(name, "names must be UTF-8");
-	int code =
-	    command->check != NULL ? command->check(line, verb) : GATEWAY_WELL;
+	int code = command->check != NULL ? command->check(line) : GATEWAY_WELL;
 	if (code == GATEWAY_WELL && strchr(verb->options, '-') == NULL)
 		code = admin_api_find(&line->gateway);
 	return code == GATEWAY_WELL ? verb->run(line) : code;
@@ -313,6 +313,7 @@ command_run(const struct command *command, int argc, char **argv,
 			verb++;
 		verb = verb < end ? verb : NULL;
 	}
+	line.verb = verb;
 	line.gateway = (struct admin_api){command->name, line.file, NULL};
 	line.names = argv + optind;
 	line.n_names = argc - optind;
@@ -321,7 +322,7 @@ command_run(const struct command *command, int argc, char **argv,
 	else if (code == GATEWAY_WELL && verb == NULL)
 		code = wrong_verb(command, name);
 	else if (code == GATEWAY_WELL)
-		code = run_verb(&line, verb, given, default_file);
+		code = run_verb(&line, given, default_file);
 	json_decref(line.values);
 	json_decref(line.scope);
 	json_decref(line.headers);

@@ -21,6 +21,7 @@ struct command_meant {
 /* What was said, and what becomes of it until the command has run. */
 struct command_line {
 	const struct command *command;
+	const struct verb *verb; /* NULL: none of the command's */
 	struct admin_api gateway; /* where the verb asks one */
 	const char *file;         /* the configuration */
 	bool as_json;
@@ -78,8 +79,8 @@ struct command {
 	const char *const *states; /* of --state; NULL is the last */
 	/* Takes another option; false where it cannot have that value. */
 	bool (*set)(struct command_line *line, char letter, const char *value);
-	/* Checks the line for the verb; an exit status. */
-	int (*check)(struct command_line *line, const struct verb *verb);
+	/* Checks the line for its verb; an exit status. */
+	int (*check)(struct command_line *line);
 };
 
 /*

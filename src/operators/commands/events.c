@@ -14,7 +14,6 @@
 #include "base/must.h"
 #include "base/rfc3339.h"
 #include "conf/amount.h"
-#include "conf/load/conf_load.h"
 #include "operators/commands/events.h"
 #include "operators/commands/print.h"
 #include "operators/commands/usage.h"
@@ -274,7 +273,6 @@ int
 events_run(const struct command_line *line)
 {
 	struct events_command command = {.line = line};
-	struct complaints complaints = {0};
 	enum events_from from;
 	struct event_id since;
 	int code = GATEWAY_REFUSED;
@@ -282,12 +280,9 @@ events_run(const struct command_line *line)
 		return usage_wrong("events", "--from cannot be %s; it is a "
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);
-	command.conf = conf_load(line->file, false, &complaints);
+	command.conf = print_unless_valid(line->file);
 	if (command.conf != NULL)
 		code = run_query(&command, from, &since);
-	else
-		print_complaints(stderr, line->file, &complaints);
-	complaints_free(&complaints);
 	conf_unref(&command.conf);
 	return code;
 }

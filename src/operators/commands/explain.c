@@ -299,8 +299,8 @@ setting_of(const struct option *option, const void *base)
 	    : value;
 }
 
-/* Adds a setting's mark, its path and its value. */
-static void
+/* Adds a setting's mark, its path and its value; false: it is left out. */
+static bool
 add_setting(const struct settings *settings, const struct option *option,
     const void *base)
 {
@@ -310,11 +310,13 @@ add_setting(const struct settings *settings, const struct option *option,
 	    (value == NULL || !option_required(option));
 	char *text = value_text(value);
 	const char *cells[] = {is_usual ? "*" : " ", option->path, text};
-	if (!is_usual || !settings->only_others)
+	bool shown = !is_usual || !settings->only_others;
+	if (shown)
 		table_row(settings->table, cells);
 	free(text);
 	json_decref(value);
 	json_decref(usual);
+	return shown;
 }
 
 /* Prints one group under its title, if it has any. */
@@ -322,6 +324,7 @@ static void
 print_settings(const char *title, const char *name, struct settings settings,
     const void *base, size_t width)
 {
+	bool some = false;
 	settings.table = table_new(3, NULL);
 	for (size_t i = 0; i < n_options; i++) {
 		enum option_type type = options[i].type;
@@ -333,9 +336,9 @@ print_settings(const char *title, const char *name, struct settings settings,
 		if (options[i].group == settings.group && !apart &&
 		    (settings.broker == NULL ||
 			kinds_fit(&options[i], settings.broker->kind)))
-			add_setting(&settings, &options[i], base);
+			some |= add_setting(&settings, &options[i], base);
 	}
-	if (!table_is_empty(settings.table)) {
+	if (some) {
 		putchar('\n');
 		print_safely(stdout, title);
 		if (name != NULL) {

@@ -306,11 +306,8 @@ print_list(const struct command_line *line, const json_t *keys, bool more)
 	    {"REASON", "reason", false}, {"ATTEMPT", "attempt", false},
 	    {"CHANGED", "changed", false}, {"AGE", "changed", true},
 	    {"ROUTE", "route", false}, {"LABEL", "label", false}};
-	size_t n_columns = sizeof columns / sizeof *columns;
-	if (!values_have(keys, "label"))
-		n_columns--;
 	if (json_array_size(keys) > 0)
-		values_table(keys, columns, n_columns);
+		values_table(keys, columns, sizeof columns / sizeof *columns);
 	else if (line->find != NULL || line->route != NULL)
 		printf("No such record is PROCESSING, UNKNOWN or FAILED.\n"
 		       "One that is COMPLETED is found by its whole KEY_ID or "
@@ -325,19 +322,6 @@ print_list(const struct command_line *line, const json_t *keys, bool more)
 	if (more)
 		printf("There are more; --limit %ld shows twice as many.\n",
 		    2 * line->limit);
-}
-
-/* Puts "&NAME=VALUE" behind a target, if there is a value. */
-static char *
-with_parameter(char *target, const char *name, const char *value)
-{
-	if (value == NULL)
-		return target;
-	char *encoded = admin_api_encode(value);
-	char *longer = mem_printf("%s&%s=%s", target, name, encoded);
-	free(encoded);
-	free(target);
-	return longer;
 }
 
 /* Names the routes that have keys, and one that may have been meant. */
@@ -373,9 +357,9 @@ list_keys(const struct command_line *line)
 	const struct conf *conf = line->gateway.conf;
 	json_t *all = NULL;
 	char *target = mem_str(SPAN("/keys?"));
-	target = with_parameter(target, "state", line->state);
-	target = with_parameter(target, "route", line->route);
-	target = with_parameter(target, "find", line->find);
+	target = admin_api_with(target, "state", line->state);
+	target = admin_api_with(target, "route", line->route);
+	target = admin_api_with(target, "find", line->find);
 	enum admin_api_code code = admin_api_ask_list(
 	    &line->gateway, target, "keys", line->limit, &all);
 	free(target);
@@ -604,7 +588,7 @@ reconcile_keys(const struct command_line *line)
 		return values_ask(line, line->ids, line->n_ids, &request);
 	json_t *all = NULL, *record;
 	size_t i;
-	char *target = with_parameter(
+	char *target = admin_api_with(
 	    mem_str(SPAN("/keys?state=UNKNOWN")), "route", line->route);
 	int code = admin_api_ask_list(
 	    &line->gateway, target, "keys", ALL_KEYS, &all);
@@ -672,8 +656,9 @@ static const struct verb verbs[] = {
 
 /* A verb takes KEY_IDs, or a text to find, or nothing. */
 static int
-check_line(struct command_line *line, const struct verb *verb)
+check_line(struct command_line *line)
 {
+	const struct verb *verb = line->verb;
 	if (verb->most == 1) {
 		if (line->n_names == 0 || *line->names[0] == '\0')
 			return usage_wrong("keys", "find needs a text");

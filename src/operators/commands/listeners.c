@@ -539,11 +539,18 @@ take_next(struct listeners *all, struct inherited_socket *socket,
 	return false;
 }
 
-static bool
-take_inherited(const struct conf *conf, struct inherited *inherited,
-    struct listeners *all, char **ret_message)
+bool
+listeners_open(const struct conf *conf, struct inherited *inherited,
+    struct listeners *ret_listeners, char **ret_message)
 {
-	size_t place = 0;
+	size_t n_inherited = 0, place = 0;
+	for (size_t i = 0; i < inherited->count; i++)
+		n_inherited += !inherited->list[i].admin;
+	size_t count = n_inherited > 0 ? n_inherited : conf->n_listen;
+	struct listeners all = {
+	    .list = mem_zero(count * sizeof *all.list),
+	    .workers = (size_t)conf->workers,
+	};
 	for (size_t i = 0; i < inherited->count; i++) {
 		struct inherited_socket *socket = &inherited->list[i];
 		size_t entry;
@@ -554,30 +561,12 @@ take_inherited(const struct conf *conf, struct inherited *inherited,
 			    mem_printf("%s: more sockets were passed "
 				       "than \"listen\" has entries",
 				socket->text);
-			listeners_close(all);
+			listeners_close(&all);
 			return false;
 		}
-		if (!take_next(all, socket, entry, ret_message))
+		if (!take_next(&all, socket, entry, ret_message))
 			return false;
 	}
-	return true;
-}
-
-bool
-listeners_open(const struct conf *conf, struct inherited *inherited,
-    struct listeners *ret_listeners, char **ret_message)
-{
-	size_t n_inherited = 0;
-	for (size_t i = 0; i < inherited->count; i++)
-		n_inherited += !inherited->list[i].admin;
-	size_t count = n_inherited > 0 ? n_inherited : conf->n_listen;
-	struct listeners all = {
-	    .list = mem_zero(count * sizeof *all.list),
-	    .workers = (size_t)conf->workers,
-	};
-	if (n_inherited > 0 &&
-	    !take_inherited(conf, inherited, &all, ret_message))
-		return false;
 	for (size_t i = 0; i < conf->n_listen && n_inherited == 0; i++)
 		if (!open_next(&all, &conf->listen[i], i, ret_message))
 			return false;

@@ -73,11 +73,8 @@ print_messages(const struct command_line *line, const json_t *answer)
 	    {"NEXT TRY", "next_try", true}, {"KEY_ID", "key_id", false},
 	    {"LABEL", "label", false}};
 	const json_t *list = json_object_get(answer, "messages");
-	size_t n_columns = sizeof columns / sizeof *columns;
-	if (!values_have(list, "label"))
-		n_columns--;
 	if (json_array_size(list) > 0)
-		values_table(list, columns, n_columns);
+		values_table(list, columns, sizeof columns / sizeof *columns);
 	else
 		printf("No message is %s.%s\n",
 		    line->state ? line->state : "held or retrying",
@@ -93,15 +90,11 @@ static int
 list_messages(const struct command_line *line)
 {
 	json_t *answer = NULL;
-	char *source = admin_api_encode(line->source ? line->source : "");
-	char *state = admin_api_encode(line->state ? line->state : "");
-	char *target = mem_printf("/messages?%s%s%s%s",
-	    line->source ? "source=" : "", source,
-	    line->state ? "&state=" : "", state);
+	char *target = mem_str(SPAN("/messages?"));
+	target = admin_api_with(target, "source", line->source);
+	target = admin_api_with(target, "state", line->state);
 	enum admin_api_code code = admin_api_ask_list(
 	    &line->gateway, target, "messages", line->limit, &answer);
-	free(source);
-	free(state);
 	free(target);
 	if (code != GATEWAY_WELL)
 		return GATEWAY_REFUSED;
@@ -115,17 +108,6 @@ list_messages(const struct command_line *line)
 
 /* --- messages, or a source --- */
 
-/* Asks about each of the messages. */
-static int
-ask_about_each(
-    const struct command_line *line, const char *act, const char *done)
-{
-	const struct values_request request = {"POST", "messages", act,
-	    json_pack("{s:s*}", "note", line->note), done, NULL, NULL};
-	return values_ask(line, (const char *const *)line->names,
-	    (size_t)line->n_names, &request);
-}
-
 static int
 show_messages(const struct command_line *line)
 {
@@ -136,66 +118,53 @@ show_messages(const struct command_line *line)
 }
 
 static int
-drop_messages(const struct command_line *line)
+act_on_messages(const struct command_line *line)
 {
-	return ask_about_each(line, "/drop", "dropped");
-}
-
-static int
-replay_messages(const struct command_line *line)
-{
-	return ask_about_each(line, "/replay", "replayed");
+	const char *act = line->verb->name;
+	char *behind = mem_printf("/%s", act);
+	const struct values_request request = {"POST", "messages", behind,
+	    json_pack("{s:s*}", "note", line->note),
+	    !strcmp(act, "drop") ? "dropped" : "replayed", NULL, NULL};
+	int code = values_ask(line, (const char *const *)line->names,
+	    (size_t)line->n_names, &request);
+	free(behind);
+	return code;
 }
 
 /* The names behind the source's are partitions, which a member has. */
 static int
-ask_about_source(const struct command_line *line, const char *act,
-    const char *member, const char *done)
+act_on_source(const struct command_line *line)
 {
-	json_t *partitions = member != NULL ? json_array() : NULL;
+	const char *act = line->verb->name, *member = NULL;
+	const char *done = "resumed, for all gateways";
+	bool some = line->n_names > 1;
+	if (!strcmp(act, "pause")) {
+		done = "paused, for all gateways";
+	} else if (!strcmp(act, "restore")) {
+		done = "its letters are restored";
+	} else if (!strcmp(act, "rewind")) {
+		member = some ? "partitions" : NULL;
+		done = "whoever has them reads their logs from the beginning";
+	} else if (line->unproven) {
+		member = "unproven";
+		done = some ? "whoever has them goes on behind what was "
+			      "finished"
+			    : "it goes on behind what was finished";
+	}
+	char *behind = mem_printf("/%s", act);
+	const struct values_request request = {"POST", "sources", behind,
+	    json_pack("{s:s*}", "note", line->note), done, NULL, NULL};
+	json_t *partitions = json_array();
 	for (int i = 1; i < line->n_names; i++)
 		json_array_append_new(
 		    partitions, json_string(line->names[i]));
-	const struct values_request request = {"POST", "sources", act,
-	    json_pack("{s:s*}", "note", line->note), done, NULL, NULL};
 	if (member != NULL)
-		json_object_set_new(request.in, member, partitions);
-	return values_ask(
+		json_object_set(request.in, member, partitions);
+	int code = values_ask(
 	    line, (const char *const *)line->names, 1, &request);
-}
-
-static int
-pause_source(const struct command_line *line)
-{
-	return ask_about_source(
-	    line, "/pause", NULL, "paused, for all gateways");
-}
-
-static int
-resume_source(const struct command_line *line)
-{
-	if (!line->unproven)
-		return ask_about_source(
-		    line, "/resume", NULL, "resumed, for all gateways");
-	return ask_about_source(line, "/resume", "unproven",
-	    line->n_names > 1
-		? "whoever has them goes on behind what was finished"
-		: "it goes on behind what was finished");
-}
-
-static int
-restore_source(const struct command_line *line)
-{
-	return ask_about_source(
-	    line, "/restore", NULL, "its letters are restored");
-}
-
-static int
-rewind_source(const struct command_line *line)
-{
-	return ask_about_source(line, "/rewind",
-	    line->n_names > 1 ? "partitions" : NULL,
-	    "whoever has them reads their logs from the beginning");
+	json_decref(partitions);
+	free(behind);
+	return code;
 }
 
 /* --- the command --- */
@@ -211,29 +180,29 @@ static const struct verb verbs[] = {
     {"show", show_messages, "j", "an ID", -1, "show ID...",
 	"one message, in whatever state",
 	"show Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA"},
-    {"drop", drop_messages, "jN", "an ID", -1, "drop ID... [--note TEXT]",
+    {"drop", act_on_messages, "jN", "an ID", -1, "drop ID... [--note TEXT]",
 	"it is acknowledged and not executed; its record stays",
 	"drop Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'sent twice'"},
-    {"replay", replay_messages, "jN", "an ID", -1,
+    {"replay", act_on_messages, "jN", "an ID", -1,
 	"replay ID... [--note TEXT]",
 	"a dead letter, or a held message whose record is gone, is executed\n"
 	"      again, under the same key",
 	"replay Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'the API is fixed'"},
-    {"pause", pause_source, "jN", "a SOURCE", 1,
+    {"pause", act_on_source, "jN", "a SOURCE", 1,
 	"pause SOURCE [--note TEXT]",
 	"nothing is read or executed, on all gateways",
 	"pause charges --note 'the ledger is being counted'"},
-    {"resume", resume_source, "jNU", "a SOURCE", -1,
+    {"resume", act_on_source, "jNU", "a SOURCE", -1,
 	"resume SOURCE [--unproven TOPIC/PARTITION...] [--note TEXT]",
 	"it goes on where it stopped; what is unproven, or of Kafka these\n"
 	"      partitions, behind what was finished",
 	"resume orders --unproven orders/0 --note 'the topic was restored'"},
-    {"restore", restore_source, "jN", "a SOURCE", 1,
+    {"restore", act_on_source, "jN", "a SOURCE", 1,
 	"restore SOURCE [--note TEXT]",
 	"after Redis was lost: dead and parked messages are put back from the\n"
 	"      copies in the broker's own place, but for those that are over",
 	"restore charges --note 'Redis was lost'"},
-    {"rewind", rewind_source, "jN", "a SOURCE", -1,
+    {"rewind", act_on_source, "jN", "a SOURCE", -1,
 	"rewind SOURCE [TOPIC/PARTITION...] [--note TEXT]",
 	"partitions of Kafka are read from their beginning: all that are\n"
 	"      unproven, or these; what has a record is not executed again",
@@ -245,9 +214,10 @@ static const char *const states[] = {
     "held", "retrying", "waiting", "dead", "parked", NULL};
 
 static int
-check_line(struct command_line *line, const struct verb *verb)
+check_line(struct command_line *line)
 {
-	if (verb->run == resume_source && !line->unproven && line->n_names > 1)
+	if (!strcmp(line->verb->name, "resume") && !line->unproven &&
+	    line->n_names > 1)
 		return usage_wrong("messages",
 		    "resume takes one SOURCE, or --unproven TOPIC/PARTITION");
 	if (line->state != NULL && line->source == NULL &&

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "conf/load/conf_load.h"
 #include "operators/commands/print.h"
 
 void
@@ -44,6 +45,16 @@ print_complaints(FILE *out, const char *file,
 		print_safely(out, complaint->message);
 		putc('\n', out);
 	}
+}
+
+const struct conf *
+print_unless_valid(const char *file)
+{
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load(file, false, &complaints);
+	print_complaints(stderr, file, &complaints);
+	complaints_free(&complaints);
+	return conf;
 }
 
 void

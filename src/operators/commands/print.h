@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "conf/complaints.h"
+#include "conf/conf.h"
 
 /* Commands print for people and for scripts by these.  Main thread. */
 
@@ -23,5 +24,10 @@ void print_safely(FILE *out, const char *text);
  */
 void print_complaints(FILE *out, const char *file,
     const struct complaints *complaints);
+/*
+ * Loads a configuration, which the caller drops; NULL: it is not valid, and
+ * standard error says why.
+ */
+const struct conf *print_unless_valid(const char *file);
 /* Prints JSON with an indent, on standard output. */
 void print_json(const json_t *json);

@@ -316,27 +316,6 @@ log_ready(const struct serve *s)
 	service_manager_tell("READY=1");
 }
 
-/* Opens the listening sockets, then the journals; all of them or none. */
-static bool
-open_all(struct serve *s, char **ret_message)
-{
-	if (!listeners_open(
-		s->conf, &s->inherited, &s->listeners, ret_message))
-		return false;
-	if (s->conf->admin.text != NULL &&
-	    !listeners_open_admin(s->conf, &s->inherited,
-		&s->admin_listeners, ret_message)) {
-		listeners_close(&s->listeners);
-		return false;
-	}
-	if (!open_journals(s, ret_message)) {
-		listeners_close(&s->admin_listeners);
-		listeners_close(&s->listeners);
-		return false;
-	}
-	return true;
-}
-
 /*
  * Makes and checks all that the first worker needs.  False with a message,
  * which the caller frees.
@@ -364,7 +343,18 @@ make_ready(struct serve *s, char **ret_message)
 	/* A Redis that is away may come; requests get 503 until then. */
 	free(*ret_message);
 	*ret_message = NULL;
-	return open_all(s, ret_message);
+	/* The listening sockets, then the journals; all of them or none. */
+	if (!listeners_open(
+		s->conf, &s->inherited, &s->listeners, ret_message))
+		return false;
+	if ((s->conf->admin.text == NULL ||
+		listeners_open_admin(s->conf, &s->inherited,
+		    &s->admin_listeners, ret_message)) &&
+	    open_journals(s, ret_message))
+		return true;
+	listeners_close(&s->admin_listeners);
+	listeners_close(&s->listeners);
+	return false;
 }
 
 static void
@@ -449,13 +439,9 @@ int
 serve_run(const struct command_line *line)
 {
 	const char *file = line->file;
-	struct complaints complaints = {0};
-	const struct conf *conf = conf_load(file, false, &complaints);
-	if (conf == NULL) {
-		print_complaints(stderr, file, &complaints);
-		complaints_free(&complaints);
+	const struct conf *conf = print_unless_valid(file);
+	if (conf == NULL)
 		return 1;
-	}
 	log_set_level((enum log_level)conf->log_level);
 	log_open(conf->instance);
 	struct logline starting = log_begin(EV_starting);

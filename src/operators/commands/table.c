@@ -29,19 +29,12 @@ goes_on(char c)
 }
 
 static size_t
-width_of(const char *text, size_t len)
+width_of(const char *text)
 {
 	size_t width = 0;
-	for (size_t i = 0; i < len; i++)
-		width += !goes_on(text[i]);
+	for (; *text != '\0'; text++)
+		width += !goes_on(*text);
 	return width;
-}
-
-/* True where a line may end between these two. */
-static bool
-is_break(char before, char behind)
-{
-	return strchr(" ,/-", before) != NULL && strchr(",/", behind) == NULL;
 }
 
 /* Returns how many bytes of the text fit a line of that width. */
@@ -53,7 +46,8 @@ piece_of(const char *text, size_t width)
 		if (!goes_on(text[at]) && columns++ == width)
 			return good > 0 ? good : at;
 		at++;
-		if (is_break(text[at - 1], text[at]))
+		if (strchr(" ,/-", text[at - 1]) != NULL &&
+		    strchr(",/", text[at]) == NULL)
 			good = at;
 	}
 	return at;
@@ -83,12 +77,6 @@ table_row(struct table *table, const char *const *cells)
 		print_safely(out, cells[i]);
 		must(fclose(out) == 0);
 	}
-}
-
-bool
-table_is_empty(const struct table *table)
-{
-	return table->n_rows == 0;
 }
 
 void
@@ -129,7 +117,7 @@ print_row(const char *const *cells, const size_t *wide, size_t n,
 			print_piece(span_str(cells[i]));
 			blanks = 0;
 		}
-		blanks += wide[i] + GAP - width_of(cells[i], strlen(cells[i]));
+		blanks += wide[i] + GAP - width_of(cells[i]);
 		column += wide[i] + GAP;
 	}
 	const char *rest = cells[n - 1];
@@ -154,8 +142,7 @@ table_print(const struct table *table, size_t indent, size_t width)
 	for (size_t i = 0; i < n && table->titles != NULL; i++)
 		wide[i] = strlen(table->titles[i]);
 	for (size_t i = 0; i < table->n_rows * n; i++) {
-		const char *cell = table->cells[i];
-		size_t own = width_of(cell, strlen(cell));
+		size_t own = width_of(table->cells[i]);
 		wide[i % n] = own > wide[i % n] ? own : wide[i % n];
 	}
 	for (size_t i = 0; i + 1 < n; i++)

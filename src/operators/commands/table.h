@@ -19,7 +19,6 @@ struct table;
 struct table *table_new(size_t n_columns, const char *const *titles);
 /* Adds a row, of a cell for each column. */
 void table_row(struct table *table, const char *const *cells);
-bool table_is_empty(const struct table *table);
 /*
  * Prints the table, each line behind so many blanks; width 0: no cell wraps.  A
  * cell wraps behind blanks, commas and slashes, as far as it has any.

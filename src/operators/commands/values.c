@@ -56,17 +56,6 @@ age_text(const char *time)
 
 /* --- a list --- */
 
-bool
-values_have(const json_t *objects, const char *name)
-{
-	size_t at;
-	json_t *object;
-	json_array_foreach(objects, at, object)
-		if (json_object_get(object, name) != NULL)
-			return true;
-	return false;
-}
-
 /* Makes the text of a cell, which the caller frees. */
 static char *
 cell_text(const struct values_column *column, const json_t *object)
@@ -88,12 +77,16 @@ values_table(const json_t *objects, const struct values_column *columns,
     size_t n_columns)
 {
 	const char *titles[VALUES_COLUMNS_MAX];
+	size_t at;
+	json_t *object;
 	must(n_columns <= VALUES_COLUMNS_MAX);
+	bool has_last = strcmp(columns[n_columns - 1].name, "label") != 0;
+	json_array_foreach(objects, at, object)
+		has_last |= json_object_get(object, "label") != NULL;
+	n_columns -= !has_last;
 	for (size_t i = 0; i < n_columns; i++)
 		titles[i] = columns[i].title;
 	struct table *table = table_new(n_columns, titles);
-	size_t at;
-	json_t *object;
 	json_array_foreach(objects, at, object) {
 		char *cells[VALUES_COLUMNS_MAX];
 		for (size_t i = 0; i < n_columns; i++)

@@ -16,9 +16,10 @@ struct values_column {
 	bool age; /* shows how far that time is from now, instead of it */
 };
 
-/* True where one of the objects has a member of this name. */
-bool values_have(const json_t *objects, const char *name);
-/* Prints a table, one object a line. */
+/*
+ * Prints a table, one object a line.  A last column of labels is left out where
+ * none of them has one.
+ */
 void values_table(const json_t *objects, const struct values_column *columns,
     size_t n_columns);
 /* Prints one object, a member a line, and a record's stored answer. */

@@ -45,9 +45,9 @@ static const struct verb verbs[] = {
 };
 
 static int
-check_line(struct command_line *line, const struct verb *verb)
+check_line(struct command_line *line)
 {
-	if (verb->run == trust_witness &&
+	if (line->verb->run == trust_witness &&
 	    (line->note == NULL || *line->note == '\0'))
 		return usage_wrong("witness", "trust needs --note: what was "
 		    "looked at, and by whom");

@@ -3,16 +3,20 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "conf/load/conf_load.h"
 #include "operators/commands/print.h"
 #include "operators/commands/witness_sql.h"
 
 #ifdef HAVE_POSTGRES
 #include "store/postgres/postgres_name.h"
 
-/* One witness, its names quoted; gateway NULL: who we are is not known. */
+/* One witness, its names quoted. */
 struct witness_names {
-	const char *table, *enforced_by, *gateway;
+	const char *table, *enforced_by;
+	/*
+	 * Who we are.  Where that is not known, its lines are comments: what is
+	 * granted to somebody else is for a person to name.
+	 */
+	const char *gateway, *comment;
 	/* What the gateway must be let into to see them; NULL: as it is. */
 	const char *schema, *schema_by;
 };
@@ -34,29 +38,23 @@ user_of(const struct conf_broker *broker)
 static const char *
 schema_of(struct arena *arena, const char *table)
 {
-	const char *dot = strchr(table, '.');
-	if (dot == NULL)
-		return NULL;
-	struct span schema = span_of(table, (size_t)(dot - table));
-	return postgres_name_quoted(arena, schema, '"').ptr;
+	struct span text = span_str(table), schema;
+	return span_cut(&text, '.', &schema)
+	    ? postgres_name_quoted(arena, schema, '"').ptr
+	    : NULL;
 }
 
 static void
 print_schema(const struct witness_names *n, const char *schema)
 {
 	if (schema != NULL)
-		printf("%sGRANT USAGE ON SCHEMA %s TO %s;\n",
-		    n->gateway != NULL ? "" : "-- ", schema,
-		    n->gateway != NULL ? n->gateway : "the_gateways_role");
+		printf("%sGRANT USAGE ON SCHEMA %s TO %s;\n", n->comment,
+		    schema, n->gateway);
 }
 
 static void
 print_table(const struct witness_names *n)
 {
-	/* What is granted to somebody else is for a person to name. */
-	const char *ours = n->gateway != NULL ? "" : "-- ";
-	const char *gateway =
-	    n->gateway != NULL ? n->gateway : "the_gateways_role";
 	printf("CREATE TABLE %s (\n"
 	       "  key_id text,\n"
 	       "  attempt integer,\n"
@@ -73,7 +71,7 @@ print_table(const struct witness_names *n)
 	       "started, and never what is done.\n"
 	       "%sGRANT SELECT, INSERT, UPDATE (verdict), DELETE ON %s TO %s;"
 	       "\n",
-	    n->table, ours, n->table, gateway);
+	    n->table, n->comment, n->table, n->gateway);
 	print_schema(n, n->schema);
 	printf("\n-- The API inserts. If it owns the table, let another role "
 	       "own it. The second line\n-- is for an API that begins with "
@@ -135,7 +133,8 @@ print_witness(const struct conf_route *route, bool table, bool enforced)
 		: NULL,
 	    .gateway = user.len > 0
 		? postgres_name_quoted(arena, user, '"').ptr
-		: NULL,
+		: "the_gateways_role",
+	    .comment = user.len > 0 ? "" : "-- ",
 	    .schema = schema_of(arena, witness->table),
 	    .schema_by = enforced
 		? schema_of(arena, witness->enforced_by)
@@ -201,15 +200,12 @@ print_all(const struct conf *conf, const char *name)
 int
 witness_sql_run(const char *file, const char *route)
 {
-	struct complaints complaints = {0};
-	const struct conf *conf = conf_load(file, false, &complaints);
+	const struct conf *conf = print_unless_valid(file);
 	bool valid = conf != NULL, some = valid && print_all(conf, route);
-	print_complaints(stderr, file, &complaints);
 	if (valid && !some)
 		fprintf(stderr, "onceproxy witness: no route%s%s has a witness "
 		    "(on_unknown)\n", route != NULL ? " named " : "",
 		    route != NULL ? route : "");
-	complaints_free(&complaints);
 	conf_unref(&conf);
 	return some ? 0 : 1;
 }
