@@ -111,18 +111,6 @@ servers_dial(
 
 /* --- clusters --- */
 
-static void
-add_master(struct cluster_masters *masters, size_t index, unsigned shard)
-{
-	struct redis_address place = masters->slots->addresses[index];
-	for (size_t i = 0; i < masters->count; i++)
-		if (masters->list[i].place.host == place.host)
-			return;
-	masters->list = mem_grow(
-	    masters->list, (masters->count + 1) * sizeof *masters->list);
-	masters->list[masters->count++] = (struct cluster_master){place, shard};
-}
-
 static bool
 read_masters(const struct conf *conf, struct dialled *redis,
     struct cluster_masters *masters, char **ret_message)
@@ -139,8 +127,20 @@ read_masters(const struct conf *conf, struct dialled *redis,
 	}
 	for (unsigned i = 0; i < (unsigned)conf->store.shards; i++) {
 		uint16_t owner = masters->slots->owner[slots_of_shard(i)];
-		if (owner != 0)
-			add_master(masters, owner - 1U, i);
+		if (owner == 0)
+			continue;
+		struct redis_address place =
+		    masters->slots->addresses[owner - 1];
+		size_t at = 0;
+		while (at < masters->count &&
+		    masters->list[at].place.host != place.host)
+			at++;
+		if (at < masters->count)
+			continue;
+		masters->list = mem_grow(
+		    masters->list, (at + 1) * sizeof *masters->list);
+		masters->list[masters->count++] =
+		    (struct cluster_master){place, i};
 	}
 	if (masters->count == 0)
 		*ret_message =

@@ -138,19 +138,24 @@ examine(const struct conf *conf, struct dialled *redis, char **ret_message)
 	return found;
 }
 
-/* The worst result of all its masters, with the server's place. */
-static enum startup_check_result
-examine_cluster(const struct conf *conf, char **ret_message)
+enum startup_check_result
+startup_check(const struct conf *conf, char **ret_message)
 {
+	const struct conf_redis *at = &conf->store.redis;
 	struct cluster_masters masters;
+	*ret_message = NULL;
+	if (at->cluster.count == 0)
+		return examine(
+		    conf, servers_dial(conf, at, ret_message), ret_message);
 	if (!servers_cluster(conf, &masters, ret_message))
 		return judge(*ret_message);
+	/* The worst result of all its masters, with the server's place. */
 	enum startup_check_result worst = STARTUP_CHECK_WELL;
 	for (size_t i = 0; i < masters.count; i++) {
 		const struct redis_address *place = &masters.list[i].place;
 		char *message = NULL;
-		struct dialled *redis = DIAL_TCP(conf, &conf->store.redis,
-		    place->host, place->port, &message);
+		struct dialled *redis = DIAL_TCP(
+		    conf, at, place->host, place->port, &message);
 		enum startup_check_result found =
 		    examine(conf, redis, &message);
 		if (found > worst) {
@@ -163,15 +168,4 @@ examine_cluster(const struct conf *conf, char **ret_message)
 	}
 	servers_free_cluster(&masters);
 	return worst;
-}
-
-enum startup_check_result
-startup_check(const struct conf *conf, char **ret_message)
-{
-	*ret_message = NULL;
-	if (conf->store.redis.cluster.count > 0)
-		return examine_cluster(conf, ret_message);
-	struct dialled *redis =
-	    servers_dial(conf, &conf->store.redis, ret_message);
-	return examine(conf, redis, ret_message);
 }
