@@ -30,7 +30,8 @@ routes_json(const struct admin_request *a)
 			uint64_t count = admin_metrics_of_route(admin,
 			    s->name, offsetof(struct series, observed), o);
 			if (count > 0)
-				json_object_set_new(would, duplicates_lines[o].word,
+				json_object_set_new(would,
+				    duplicates_lines[o].word,
 				    json_integer((json_int_t)count));
 		}
 		for (size_t i = 0; i < a->conf->n_routes && !observes; i++)
