@@ -12,31 +12,27 @@
 
 static const char message_port[] = "the port must be between 1 and 65535";
 
+/*
+ * An IPv6 address; or a name or an IPv4 address, and what looks like the latter
+ * must be one.
+ */
 static bool
-is_ip(int family, struct span text)
+is_host(struct span text, bool v6)
 {
 	char copy[INET6_ADDRSTRLEN];
 	uint8_t address[sizeof(struct in6_addr)];
-	if (text.len >= sizeof copy)
-		return false;
-	memcpy(copy, text.ptr, text.len);
-	copy[text.len] = '\0';
-	return inet_pton(family, copy, address) == 1;
-}
-
-/* A name or an IPv4 address; what looks like the latter must be one. */
-static bool
-is_name_or_ipv4(struct span text)
-{
-	bool numeric = true;
-	for (size_t i = 0; i < text.len; i++) {
+	bool name = false;
+	for (size_t i = 0; i < text.len && !v6; i++) {
 		char c = text.ptr[i];
-		bool digit = ascii_is_digit(c) || c == '.';
-		if (!digit && !ascii_is_alpha(c) && c != '-' && c != '_')
+		bool letter = ascii_is_alpha(c) || c == '-' || c == '_';
+		if (!letter && !ascii_is_digit(c) && c != '.')
 			return false;
-		numeric = numeric && digit;
+		name |= letter;
 	}
-	return text.len > 0 && (!numeric || is_ip(AF_INET, text));
+	if (name || text.len >= sizeof copy)
+		return name;
+	*span_put(copy, text) = '\0';
+	return inet_pton(v6 ? AF_INET6 : AF_INET, copy, address) == 1;
 }
 
 static bool
@@ -47,20 +43,6 @@ read_port(struct span text, uint16_t *ret_port)
 		return false;
 	*ret_port = (uint16_t)port;
 	return true;
-}
-
-/* Nothing else has two colons. */
-static bool
-looks_like_ipv6(struct span text)
-{
-	unsigned colons = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		if (c != ':' && c != '.' && ascii_hex_value(c) < 0)
-			return false;
-		colons += c == ':';
-	}
-	return colons > 1;
 }
 
 const char *
@@ -82,13 +64,17 @@ address_read_host_port(struct span text, struct span *ret_host,
 	}
 	if (span_eq(host, SPAN("*")))
 		return "all addresses are a port alone: \":8080\"";
-	if (!v6 && looks_like_ipv6(text))
+	/* Nothing else has two colons. */
+	bool bare = !v6 && rest.len > 0 && span_has(span_from(rest, 1), ':');
+	for (size_t i = 0; i < text.len && bare; i++)
+		bare = strchr("0123456789abcdefABCDEF:.", text.ptr[i]) != NULL;
+	if (bare)
 		return "an IPv6 address stands in brackets: \"[::1]:8080\"";
 	/* "8080" is no host: a number is written as four in IPv4. */
 	int64_t number;
 	if (end == NULL && digits_read(text, UINT16_MAX, &number))
 		return "a port alone begins with a colon: \":8080\"";
-	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
+	if (!is_host(host, v6))
 		return "the host must be a name or an IP address";
 	if (rest.len > 0 && rest.ptr[0] != ':')
 		return "only a port may follow the bracket";
@@ -169,8 +155,8 @@ address_is_local(const struct address *address)
 	return address->kind == ADDRESS_UNIX ||
 	       !strcasecmp(address->host, "localhost") ||
 	       !strcmp(address->host, "::1") ||
-	       (is_ip(AF_INET, span_str(address->host)) &&
-		   !strncmp(address->host, "127.", 4));
+	       (!strncmp(address->host, "127.", 4) &&
+		   address->host[strspn(address->host, "0123456789.")] == '\0');
 }
 
 const char *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/amount.h"
 
+#include <stdio.h>
+
 #include "base/digits.h"
-#include "base/mem.h"
 
 /* A unit and what it is of the least one. */
 struct unit {
@@ -42,14 +43,19 @@ amount_read(const char *text, enum amount_kind kind, int64_t *ret_amount)
 	return true;
 }
 
-char *
-amount_text(int64_t amount, enum amount_kind kind)
+struct amount_words
+amount_words(int64_t amount, enum amount_kind kind)
 {
-	const struct unit *units = units_of[kind];
-	for (; units->name != NULL; units++)
-		if (amount > 0 && amount % units->factor == 0)
-			return mem_printf("%lld%s",
-			    (long long)(amount / units->factor), units->name);
-	return mem_printf("%lld%s", (long long)amount,
-	    kind == AMOUNT_DURATION ? "s" : "");
+	const struct unit *unit = units_of[kind];
+	const char *name = kind == AMOUNT_DURATION ? "s" : "";
+	struct amount_words words;
+	while (unit->name != NULL && (amount <= 0 || amount % unit->factor))
+		unit++;
+	if (unit->name != NULL) {
+		amount /= unit->factor;
+		name = unit->name;
+	}
+	snprintf(words.text, sizeof words.text, "%lld%s", (long long)amount,
+	    name);
+	return words;
 }

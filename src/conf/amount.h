@@ -17,8 +17,12 @@ enum amount_kind { AMOUNT_COUNT, AMOUNT_DURATION, AMOUNT_SIZE };
  */
 bool amount_read(
     const char *text, enum amount_kind kind, int64_t *ret_amount);
+/* Digits, a sign, a unit, and a NUL. */
+struct amount_words {
+	char text[20 + 1 + 3 + 1];
+};
 /*
- * The amount with the largest unit that fits; the caller frees it.  A count,
- * and a number of bytes without a unit, are only digits.
+ * The amount with the largest unit that fits.  A count, and a number of bytes
+ * without a unit, are only digits.
  */
-char *amount_text(int64_t amount, enum amount_kind kind);
+struct amount_words amount_words(int64_t amount, enum amount_kind kind);

@@ -9,26 +9,26 @@
 
 /* --- where it is --- */
 
-static void
-write_place(FILE *out, const struct json_place *at)
-{
-	if (at == NULL)
-		return;
-	write_place(out, at->up);
-	if (at->member != NULL)
-		json_pointer_write(out, span_str(at->member));
-	else
-		fprintf(out, "/%zu", at->index);
-}
+/* Deeper than any member of tbl/options.h lies. */
+enum { PLACES_MAX = 16 };
 
 char *
 complaints_pointer(const struct json_place *at, const char *path)
 {
+	const struct json_place *places[PLACES_MAX];
 	char *pointer = NULL;
-	size_t len;
+	size_t len, n = 0;
 	FILE *out = open_memstream(&pointer, &len);
 	must(out != NULL);
-	write_place(out, at);
+	for (const struct json_place *p = at; p != NULL; p = p->up) {
+		must(n < PLACES_MAX);
+		places[n++] = p;
+	}
+	while (n-- > 0)
+		if (places[n]->member != NULL)
+			json_pointer_write(out, span_str(places[n]->member));
+		else
+			fprintf(out, "/%zu", places[n]->index);
 	if (at == NULL || path != NULL)
 		putc('/', out);
 	for (; path != NULL && *path != '\0'; path++)

@@ -56,9 +56,9 @@ SHOW(number)
 	if (type == TYPE_MODE)
 		return taken(mem_printf("%04o", (unsigned)number));
 	if (type == TYPE_DURATION)
-		return taken(amount_text(number, AMOUNT_DURATION));
+		return json_string(amount_words(number, AMOUNT_DURATION).text);
 	return type == TYPE_SIZE && number != 0 && number % 1024 == 0
-	    ? taken(amount_text(number, AMOUNT_SIZE))
+	    ? json_string(amount_words(number, AMOUNT_SIZE).text)
 	    : json_integer(number);
 }
 

@@ -157,13 +157,12 @@ static enum after
 refuse_size(struct request *r, enum problem problem, const char *words,
     int64_t most)
 {
-	char *text = amount_text(most, AMOUNT_SIZE);
-	size_t digits = strspn(text, "0123456789");
+	const struct amount_words amount = amount_words(most, AMOUNT_SIZE);
+	size_t digits = strspn(amount.text, "0123456789");
 	struct span unit = SPAN("");
-	if (text[digits] != '\0')
+	if (amount.text[digits] != '\0')
 		unit = arena_printf(r->c.arena, " (%.*s %s)", (int)digits,
-		    text, text + digits);
-	free(text);
+		    amount.text, amount.text + digits);
 	return refuse_saying(r, problem, OUTCOME_TOO_LARGE,
 	    arena_printf(r->c.arena, "%s: %" PRId64 " bytes%.*s at most.",
 		words, most, SPAN_FMT(unit)));

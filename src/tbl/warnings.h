@@ -26,17 +26,18 @@ WARN_FILE("/store/allow_eviction", store->allow_eviction,
 WARN_FILE("/store/wait_timeout", waits && store->wait_replicas == 0,
 	"no replica is waited for: \"wait_replicas\" is 0")
 WARN_FILE("/store/wait_timeout", waits && store->wait_replicas > 0 &&
-	    store->wait_timeout_ms > most_ms,
+	    store->wait_timeout_ms > conf_longest_wait_ms(store),
 	"only %s are waited, two fifths of \"timeout\": make that longer, or "
-	"this shorter", most)
+	"this shorter",
+	amount_words(conf_longest_wait_ms(store), AMOUNT_DURATION).text)
 WARN_FILE("/routes", conf->n_routes == 0,
 	"there is no route: each request is answered 404")
 #endif
 #ifdef WARN_TOKEN
 WARN_TOKEN(conf->admin.text == NULL,
 	"there is no admin interface without \"admin.listen\"")
-WARN_TOKEN(conf->admin.text != NULL && !control && *token != '/' &&
-	    strlen(token) < SHORT_TOKEN,
+WARN_TOKEN(conf->admin.text != NULL && !control && *secret != '/' &&
+	    strlen(secret) < SHORT_TOKEN,
 	"who tries some finds so short a token: \"openssl rand -hex 32\" "
 	"prints a better one")
 WARN_TOKEN(control,
@@ -54,21 +55,24 @@ WARN_UPSTREAM(NULL,
 	!tls && (upstream->ca != NULL || upstream->certificate != NULL),
 	"no target begins with https://: its certificates are not used, and "
 	"nothing that is sent is encrypted")
-WARN_UPSTREAM(timeout_member, long_call && upstream->timeout_ms > HOUR_MS,
+WARN_UPSTREAM(timeout_member(conf, &at),
+	long_call && upstream->timeout_ms > HOUR_MS,
 	"a call may take %s, which is longer than any call should be: until "
 	"then nobody knows what became of the payment; make it shorter",
-	timeout)
-WARN_UPSTREAM(timeout_member, long_call && upstream->timeout_ms <= HOUR_MS,
+	amount_words(upstream->timeout_ms, AMOUNT_DURATION).text)
+WARN_UPSTREAM(timeout_member(conf, &at),
+	long_call && upstream->timeout_ms <= HOUR_MS,
 	"a call may take %s, and a drain waits for it %s (drain_timeout) at "
 	"most: each restart may leave payments UNKNOWN; make drain_timeout as "
-	"long", timeout, drain)
+	"long", amount_words(upstream->timeout_ms, AMOUNT_DURATION).text,
+	amount_words(conf->drain_timeout_ms, AMOUNT_DURATION).text)
 #endif
 #ifdef WARN_METHOD
 /* "*" and "POTS" are methods, too, as far as HTTP goes. */
-WARN_METHOD(found.ptr == NULL,
+WARN_METHOD(!is_usual && found.ptr == NULL,
 	"it is no usual method, and others are not served here; without "
 	"\"methods\" the usual ones are")
-WARN_METHOD(found.ptr != NULL && !is_usual,
+WARN_METHOD(found.ptr != NULL,
 	"it is no usual method, and others are not served here; did you mean "
 	"\"%.*s\"?", SPAN_FMT(found))
 WARN_METHOD(keyed && (!strcmp(method, "GET") || !strcmp(method, "HEAD")),
@@ -94,13 +98,13 @@ WARN_SCOPE("header", is_key && scope->kind == SCOPE_HEADER,
 WARN_SCOPE("header", is_key && scope->kind != SCOPE_HEADER,
 	"this header has the credentials that name the tenant, and so no key: "
 	"name the one that clients send a key in")
-WARN_SCOPE("scope", is_token && has_kind(p, SCOPE_BASIC),
+WARN_SCOPE("scope", is_token && some_basic,
 	"the password is in the scope besides its user: a retry with a new one "
 	"is executed again; leave \"Authorization\" out")
-WARN_SCOPE("scope", is_token && has_kind(p, SCOPE_JWT),
+WARN_SCOPE("scope", is_token && some_jwt,
 	"the token is in the scope besides its claim: a retry with a renewed "
 	"one is executed again; leave \"Authorization\" out")
-WARN_SCOPE("scope", is_token && !has_kind(p, SCOPE_JWT) && is_renewed(at),
+WARN_SCOPE("scope", is_token && !some_jwt && renewed,
 	"clients renew their tokens, and a retry with the next one is executed "
 	"again: name the tenant by what stays, as {\"jwt\": \"sub\", \"keys\": "
 	"FILE} of signed tokens")
@@ -160,8 +164,8 @@ WARN_POLICY("fingerprint.include",
 	parts != 0 && !body && !(ignores && own) && !p->derive_from_body,
 	"the body is not compared: another payment with the same key gets the "
 	"first one's answer; name \"body\", too")
-WARN_POLICY("fingerprint.ignore", (parts & FINGERPRINT_QUERY) == 0 &&
-	    p->fingerprint_ignore_query.count > 0 && own,
+WARN_POLICY("fingerprint.ignore",
+	(parts & FINGERPRINT_QUERY) == 0 && query && own,
 	"nothing of the query is compared: \"fingerprint.include\" does not "
 	"have it")
 WARN_POLICY("fingerprint.headers", has(&p->fingerprint_headers, changing),
@@ -201,7 +205,7 @@ WARN_POLICY("on_unknown.witness.status",
 	    p->outcomes[p->witness.status] != DISPOSITION_STORE,
 	"\"outcomes\" do not store this status: what was executed stays "
 	"UNKNOWN where its row names no other")
-WARN_POLICY("on_unknown.reconcile.absent", asks && vain != 0,
+WARN_POLICY("on_unknown.reconcile.absent", vain != 0,
 	"%d may say that the API cannot tell just now, or not to us: a payment "
 	"that was made would be made again; name only what says that there is "
 	"none, as 404", vain)
@@ -235,8 +239,8 @@ WARN_POLICY("outcomes", forgotten,
 	"a payment that was made is not remembered: each retry is executed "
 	"again")
 /* The last two are of proxies (Cloudflare). */
-WARN_POLICY("outcomes", forgets(p, 500) || forgets(p, 502) ||
-	    forgets(p, 504) || forgets(p, 520) || forgets(p, 524),
+WARN_POLICY("outcomes", forgets[500] || forgets[502] || forgets[504] ||
+	    forgets[520] || forgets[524],
 	"an API may have made the payment before it answers 500, 502 or 504, "
 	"and the retry is executed: say \"unknown\" or \"store\", and release "
 	"what says that nothing happened, as 503")
@@ -255,10 +259,12 @@ WARN_POLICY("on_store_down", p->on_store_down == STORE_DOWN_FORWARD,
 	"retry is executed")
 WARN_POLICY("lease", p->lease_ms < conf->store.redis.timeout_ms,
 	"its renewal may take %s (store.timeout), and it is over by then: what "
-	"is still being executed becomes UNKNOWN; make it longer", timeout)
+	"is still being executed becomes UNKNOWN; make it longer",
+	amount_words(conf->store.redis.timeout_ms, AMOUNT_DURATION).text)
 WARN_POLICY("max_request_body", p->max_request_body > conf->in_flight_bytes,
 	"a body longer than %s (limits.in_flight_bytes) never has memory: each "
-	"retry is answered 503 (overloaded)", room)
+	"retry is answered 503 (overloaded)",
+	amount_words(conf->in_flight_bytes, AMOUNT_SIZE).text)
 WARN_POLICY("omit_headers", has(&p->omit_headers, of_body),
 	"a stored answer cannot be read without its Content-Type and "
 	"Content-Encoding: leave them out here")

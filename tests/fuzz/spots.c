@@ -151,7 +151,7 @@ against_jansson(struct span text, struct span plain,
 	} else {
 		must(json != NULL || code == json_error_numeric_overflow ||
 		    fuzz_has(text, SPAN("\\u0000")));
-		spots_each_twice(spots, count_one, &twice);
+		spots_each(spots, SPOTS_TWICE, count_one, &twice);
 		if (json != NULL)
 			all_are_found(spots, &lines, json, "");
 		json_t *once = json_loadb(plain.ptr, plain.len,
@@ -168,8 +168,9 @@ fuzz_spots(struct span input)
 {
 	struct spots_fault fault;
 	char *plain = mem_copy(input.ptr, input.len);
-	struct spots *spots = spots_read(input, plain, &fault);
+	struct arena *arena = arena_new();
+	struct spots *spots = spots_read(arena, input, plain, &fault);
 	against_jansson(input, span_of(plain, input.len), spots, &fault);
-	spots_free(&spots);
+	arena_free(&arena);
 	free(plain);
 }

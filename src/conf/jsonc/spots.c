@@ -4,21 +4,21 @@
 #include <stdlib.h>
 
 #include "base/ascii.h"
-#include "base/mem.h"
 #include "conf/jsonc/comments.h"
 #include "conf/jsonc/wrong_private.h"
 
 /* A value: those of one pointer stand together, in the order of the text. */
 struct placed {
 	char *pointer;
-	const char *up; /* of what object or list; not looked at */
-	bool named;
-	bool variable; /* it is a text that has "${", or is "$NAME" */
-	struct spot name;
+	/* Of it and of what object or list; nobody looks there any more. */
+	const char *at, *up;
+	bool variable;    /* it is a text that has "${", or is "$NAME" */
+	struct spot name; /* line 0: it has none */
 	struct spot value;
 };
 
 struct spots {
+	struct arena *arena;
 	struct placed *list;
 	size_t count;
 };
@@ -73,15 +73,21 @@ add(void *arg, const struct json_seen *seen)
 	struct walk *w = arg;
 	struct spots *spots = w->spots;
 	struct span text = seen->text;
-	if ((spots->count & (spots->count - 1)) == 0)
-		spots->list = mem_grow(spots->list,
-		    (2 * spots->count + 1) * sizeof *spots->list);
-	struct placed *found = &spots->list[spots->count++];
-	*found = (struct placed){.pointer = mem_text(seen->pointer),
+	size_t count = spots->count++, bytes = count * sizeof *spots->list;
+	/* The room is twice as large behind each power of two. */
+	if ((count & (count - 1)) == 0) {
+		struct placed *list = spots->list;
+		spots->list = arena_alloc(
+		    spots->arena, 2 * bytes + sizeof *spots->list);
+		span_put((char *)spots->list, span_of(list, bytes));
+	}
+	struct placed *found = &spots->list[count];
+	*found = (struct placed){
+	    .pointer = arena_str(spots->arena, span_str(seen->pointer)),
+	    .at = seen->value,
 	    .up = seen->up,
-	    .named = seen->name != NULL,
 	    .variable = text.ptr != NULL && has_variable(text)};
-	if (found->named)
+	if (seen->name != NULL)
 		found->name = walk_to(w, seen->name);
 	found->value = walk_to(w, seen->value);
 }
@@ -91,21 +97,17 @@ compare(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 	int order = strcmp(x->pointer, y->pointer);
-	if (order == 0)
-		order = (x->value.line > y->value.line) -
-		    (x->value.line < y->value.line);
-	return order != 0 ? order
-			  : (x->value.column > y->value.column) -
-		(x->value.column < y->value.column);
+	return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 struct spots *
-spots_read(struct span text, char *plain, struct spots_fault *ret_fault)
+spots_read(struct arena *arena, struct span text, char *plain,
+    struct spots_fault *ret_fault)
 {
 	struct span rest = span_of(plain, text.len);
 	struct wrong comment = {NULL, NULL, NULL};
 	struct json_fault fault = {JSON_WANTS_VALUE, plain + text.len};
-	struct arena *arena = arena_new();
+	struct arena *values = arena_new();
 	struct spots *spots = NULL;
 	struct walk walk = {.text = text.ptr, .plain = plain, .at = {1, 1}};
 	comment.words = comments_blank(plain, text.len, &comment.at);
@@ -117,14 +119,15 @@ spots_read(struct span text, char *plain, struct spots_fault *ret_fault)
 	}
 	struct wrong wrong = wrong_from_the_start(rest);
 	const struct json *json = wrong.words == NULL
-	    ? json_read_written(arena, rest, &fault)
+	    ? json_read_written(values, rest, &fault)
 	    : NULL;
 	if (json == NULL && wrong.words == NULL)
 		wrong = wrong_of(rest, &fault);
 	if (comment.words != NULL && (json != NULL || comment.at <= fault.at))
 		wrong = comment;
 	if (wrong.words == NULL) {
-		walk.spots = spots = mem_zero(sizeof *spots);
+		walk.spots = spots = arena_alloc(arena, sizeof *spots);
+		spots->arena = arena;
 		json_each(json, add, &walk);
 		qsort(spots->list, spots->count, sizeof *spots->list, compare);
 	} else {
@@ -134,20 +137,8 @@ spots_read(struct span text, char *plain, struct spots_fault *ret_fault)
 		if (wrong.opened != NULL)
 			ret_fault->opened = walk_to(&again, wrong.opened);
 	}
-	arena_free(&arena);
+	arena_free(&values);
 	return spots;
-}
-
-void
-spots_free(struct spots **spots)
-{
-	if (*spots == NULL)
-		return;
-	for (size_t i = 0; i < (*spots)->count; i++)
-		free((*spots)->list[i].pointer);
-	free((*spots)->list);
-	free(*spots);
-	*spots = NULL;
 }
 
 /* --- who asks --- */
@@ -182,8 +173,8 @@ spots_find(const struct spots *spots, const char *pointer, bool name)
 	while ((found = find(spots, pointer, len)) == NULL)
 		while (pointer[--len] != '/')
 			;
-	return name && len == whole && found->named ? found->name
-						    : found->value;
+	return name && len == whole && found->name.line > 0 ? found->name
+							    : found->value;
 }
 
 bool
@@ -194,27 +185,19 @@ spots_has(const struct spots *spots, const char *pointer)
 }
 
 void
-spots_each_twice(const struct spots *spots,
-    void (*each)(void *arg, const char *pointer, struct spot first),
-    void *arg)
+spots_each(const struct spots *spots, enum spots_kind kind,
+    void (*each)(void *arg, const char *pointer, struct spot first), void *arg)
 {
-	const struct placed *first = spots->list;
-	for (size_t i = 1; i < spots->count; i++) {
+	const struct placed *first = NULL;
+	for (size_t i = 0; i < spots->count; i++) {
 		const struct placed *found = &spots->list[i];
 		/* The same pointer may lead through another one of a name. */
-		if (found->up != first->up ||
-		    strcmp(found->pointer, first->pointer) != 0)
+		bool twice = kind == SPOTS_TWICE && first != NULL &&
+		    found->up == first->up &&
+		    strcmp(found->pointer, first->pointer) == 0;
+		if (!twice)
 			first = found;
-		else
+		if (kind == SPOTS_TWICE ? twice : found->variable)
 			each(arg, found->pointer, first->name);
 	}
-}
-
-void
-spots_each_variable(const struct spots *spots,
-    void (*each)(void *arg, const char *pointer), void *arg)
-{
-	for (size_t i = 0; i < spots->count; i++)
-		if (spots->list[i].variable)
-			each(arg, spots->list[i].pointer);
 }

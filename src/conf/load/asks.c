@@ -236,9 +236,12 @@ asks_check(struct loader *l, const struct json_place *at,
 {
 	const struct asker a = {l, at, route};
 	const struct conf *conf = l->conf;
+	const struct conf_reconcile *question = &route->idempotency->reconcile;
 	const struct conf_broker *asked = route->idempotency->witness.broker;
 	bool alone = conf_asks_alone(route->idempotency);
-	check_question(&a);
+	/* There may be headers, and the path is wrong by itself. */
+	if (question->path.text != NULL || question->n_headers > 0)
+		check_question(&a);
 	if (asked != NULL && asked->kind != BROKER_POSTGRES)
 		complaints_at_member(l, at, "on_unknown.witness.broker",
 		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",

@@ -34,7 +34,6 @@ conf_destroy(struct conf *conf)
 	struct arena *arena = conf->arena;
 	for (struct conf_owned *o = conf->owned; o != NULL; o = o->next)
 		o->free_it(o->what);
-	spots_free(&conf->spots);
 	arena_wipe(arena);
 	arena_free(&arena);
 }
@@ -172,10 +171,11 @@ digest_fixed_options(struct loader *l)
 		json_t *value = loader_value(l->root, option->path);
 		char *text = value != NULL && !listens
 		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
-		    : mem_str(span_str(option_preset(option)));
+		    : NULL;
 		struct digest digest;
 		digest_begin(&digest, SPAN("option"), SPAN(""));
-		digest_part(&digest, span_str(text));
+		digest_part(
+		    &digest, span_str(text ? text : option_preset(option)));
 		/* What their sockets are made from. */
 		for (size_t k = 0; listens && k < l->conf->n_listen; k++) {
 			const struct conf_listen *at = &l->conf->listen[k];
@@ -216,7 +216,7 @@ has_admin(const struct conf *conf, const struct complaints *found)
 	return conf->admin.text != NULL;
 }
 
-/* All upstreams, brokers, sources or relays, where they are in the file. */
+/* All brokers, sources or relays, where they are in the file. */
 static void
 check_each(struct loader *l, const char *path,
     void (*check)(struct loader *l, const struct json_place *at,
@@ -244,15 +244,17 @@ static void
 load_values(struct loader *l)
 {
 	struct conf_redis *redis = &l->conf->store.redis;
-	spots_each_twice(l->conf->spots, complain_twice, l->complaints);
+	spots_each(
+	    l->conf->spots, SPOTS_TWICE, complain_twice, l->complaints);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	l->n_alone = l->complaints->count;
-	check_each(l, "upstreams", cross_check_upstream);
 	check_each(l, "brokers", brokers_check);
 	cross_check_conf(l);
 	check_each(l, "sources", source_check);
 	check_each(l, "relays", source_relay_check);
-	source_places_check(l);
+	bool messages = l->conf->n_sources + l->conf->n_relays > 0;
+	if (messages)
+		source_places_check(l);
 	digest_fixed_options(l);
 	if (redis->password != NULL) {
 		struct conf_login *login = mem_zero(sizeof *login);
@@ -263,7 +265,7 @@ load_values(struct loader *l)
 	conf_load_place(l->conf, l->complaints);
 	if (l->complaints->count > 0)
 		return;
-	if (l->conf->n_sources + l->conf->n_relays > 0)
+	if (messages)
 		source_digest_all(l->conf);
 	asks_mark(l->conf);
 	conf_share_keys(l->conf, l->conf);
@@ -288,7 +290,7 @@ load_text(const char *file, struct span text, bool only_admin,
 	json_get_alloc_funcs(&present_malloc, &present_free);
 	if (present_free != wiping_free)
 		json_set_alloc_funcs(malloc, wiping_free);
-	l.conf->spots = spots_read(text, plain, &fault);
+	l.conf->spots = spots_read(l.conf->arena, text, plain, &fault);
 	if (l.conf->spots != NULL)
 		l.root = json_loadb(plain, text.len, 0, &error);
 	if (l.conf->spots != NULL && l.root == NULL)

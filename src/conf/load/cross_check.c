@@ -11,8 +11,6 @@
 #include "conf/load/cross_check_private.h"
 #include "conf/load/path_private.h"
 
-enum { HEALTH_INTERVAL_MS = 5000 };
-
 /* --- members that exclude or need each other --- */
 
 void
@@ -95,7 +93,7 @@ is_within(const char *host, const char *all)
 static bool
 collide(const struct address *a, const struct address *b)
 {
-	if (a->text == NULL || b->text == NULL || a->kind != b->kind)
+	if (b->text == NULL || a->kind != b->kind)
 		return false;
 	if (a->kind == ADDRESS_UNIX)
 		return !strcmp(a->text, b->text);
@@ -109,7 +107,7 @@ check_admin(struct loader *l)
 	const struct conf *conf = l->conf;
 	const struct json_place admin = {NULL, "admin", 0};
 	const struct json_place list = {&admin, "tokens", 0};
-	for (size_t i = 0; i < conf->n_listen; i++)
+	for (size_t i = 0; i < conf->n_listen && conf->admin.text; i++)
 		if (collide(&conf->admin, &conf->listen[i].address)) {
 			complaints_at_member(l, NULL, "admin.listen",
 			    "clients have this address already "
@@ -243,29 +241,16 @@ check_store(struct loader *l)
 		    "without store.encryption_keys no answer could be read");
 }
 
-/* --- upstreams and routes --- */
-
-void
-cross_check_upstream(struct loader *l, const struct json_place *at,
-    json_t *value, void *entry)
-{
-	struct conf_upstream *upstream = entry;
-	if (upstream->health_path != NULL && upstream->health_interval_ms == 0)
-		upstream->health_interval_ms = HEALTH_INTERVAL_MS;
-	cross_check_pairs(l, GROUP_UPSTREAM, at, value);
-	certificates_check_upstream(l, at, upstream);
-}
+/* --- routes --- */
 
 /*
- * Names that the file gives are for telling routes apart in logs and
- * metrics; routes without one may share a path, by methods that differ.
+ * A name that the file gives is for telling routes apart in logs and metrics;
+ * routes without one may share a path, by methods that differ.
  */
 static void
 check_route_name(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
-	if (route->name == route->path)
-		return;
 	if (!strcmp(route->name, "-"))
 		complaints_at_member(
 		    l, at, "name", "\"-\" stands for no route in the log");
@@ -477,29 +462,6 @@ check_keys(struct loader *l, const struct json_place *at,
 	asks_check(l, at, route);
 }
 
-static void
-check_routes(struct loader *l)
-{
-	struct json_place list = {NULL, "routes", 0};
-	struct json_place defaults = {NULL, "defaults", 0};
-	check_policy(l, &defaults, l->conf->defaults);
-	for (size_t i = 0; i < l->conf->n_routes; i++) {
-		const struct conf_route *route = &l->conf->routes[i];
-		struct json_place at = {&list, NULL, i};
-		struct json_place policy = {&at, "idempotency", 0};
-		check_route_name(l, &at, route);
-		if (route->idempotency != NULL)
-			check_policy(l, &policy, route->idempotency);
-		else if (route->observes)
-			complaints_at_member(l, &at, "mode",
-			    "a route without \"idempotency\" has no keys");
-		if (route->idempotency != NULL && route->path != NULL)
-			check_keys(l, &policy, route);
-		path_finish_own(l, &at, route, route->status, ROUTE_STATUS);
-		path_finish_own(l, &at, route, route->policy, ROUTE_POLICY);
-	}
-}
-
 /* --- what follows from others --- */
 
 void
@@ -532,9 +494,31 @@ cross_check_fill_in(struct loader *l)
 void
 cross_check_conf(struct loader *l)
 {
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place defaults = {NULL, "defaults", 0};
 	check_listen(l);
 	check_admin(l);
 	check_store(l);
-	check_routes(l);
+	check_policy(l, &defaults, l->conf->defaults);
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *route = &l->conf->routes[i];
+		struct json_place at = {&list, NULL, i};
+		struct json_place policy = {&at, "idempotency", 0};
+		if (route->name != route->path)
+			check_route_name(l, &at, route);
+		if (route->idempotency != NULL)
+			check_policy(l, &policy, route->idempotency);
+		else if (route->observes)
+			complaints_at_member(l, &at, "mode",
+			    "a route without \"idempotency\" has no keys");
+		if (route->idempotency != NULL && route->path != NULL)
+			check_keys(l, &policy, route);
+		if (route->status != NULL)
+			path_finish_own(
+			    l, &at, route, route->status, ROUTE_STATUS);
+		if (route->policy != NULL)
+			path_finish_own(
+			    l, &at, route, route->policy, ROUTE_POLICY);
+	}
 	cross_check_fill_in(l);
 }

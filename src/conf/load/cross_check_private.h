@@ -9,9 +9,6 @@
  * thread.
  */
 
-/* What the members of an upstream must be together, at its place. */
-void cross_check_upstream(struct loader *l, const struct json_place *at,
-    json_t *value, void *upstream);
 /* Checks the rest but for messages; fills in what follows. */
 void cross_check_conf(struct loader *l);
 /* Fills in what the file leaves out and the machine says. */

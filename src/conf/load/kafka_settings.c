@@ -153,7 +153,7 @@ kafka_settings_check(struct loader *l, const struct json_place *at,
 void
 kafka_settings_parse(struct loader *l, const struct given *given)
 {
-	struct conf_settings *settings = given_field(given);
+	struct conf_settings *settings = given->field;
 	const char *name;
 	json_t *value;
 	if (!json_is_object(given->value)) {
@@ -169,10 +169,9 @@ kafka_settings_parse(struct loader *l, const struct given *given)
 			complaints_at(l, &at, "the gateway sets this itself");
 			continue;
 		}
-		char *text = text_read(l, &at, value);
+		char *text = text_read_hidden(l, &at, value);
 		if (text == NULL)
 			continue;
-		text_env_hide(value);
 		if (!strcmp(name, "ssl.key.location"))
 			text_note_secret(l, &at, NULL, text);
 		struct conf_setting *setting =

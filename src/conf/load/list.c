@@ -26,20 +26,20 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 	strings->list[strings->count++] = text;
 }
 
-/* Reads a list; false, after complaining, where the value is none. */
-static bool
-read_strings(struct loader *l, const struct given *given,
-    enum option_type type, struct strings *ret_strings)
+void
+list_parse_strings(struct loader *l, const struct given *given)
 {
+	enum option_type type = given->option->type;
+	const struct rule *rule = &rule_of[type];
 	size_t count = json_array_size(given->value);
-	bool one = rule_of[type].short_form && text_is_one(given->value);
+	bool one = rule->short_form && text_is_one(given->value);
 	if (!json_is_array(given->value) && !one) {
-		complaints_at(l, given->at, rule_of[type].short_form
+		complaints_at(l, given->at, rule->short_form
 			? "must be a string, or a list of strings"
 			: "must be a list of strings: [\"...\", \"...\"]");
-		return false;
+		return;
 	}
-	if (rule_of[type].some && count == 0 && !one)
+	if (rule->some && count == 0 && !one)
 		complaints_at(l, given->at, "must not be empty");
 	struct strings strings = {
 	    loader_alloc(l, (count + 1) * sizeof *strings.list), 0};
@@ -50,15 +50,7 @@ read_strings(struct loader *l, const struct given *given,
 		add_string(
 		    l, &at, json_array_get(given->value, i), type, &strings);
 	}
-	*ret_strings = strings;
-	return true;
-}
-
-void
-list_parse_strings(struct loader *l, const struct given *given)
-{
-	(void)read_strings(
-	    l, given, given->option->type, given_field(given));
+	*(struct strings *)given->field = strings;
 }
 
 /* --- JSON pointers (RFC 6901) --- */
@@ -69,30 +61,25 @@ list_parse_pointer(struct loader *l, const struct given *given)
 	char *text =
 	    text_read_as(l, given->at, given->value, TYPE_POINTER);
 	if (text != NULL)
-		must(json_pointer_read(l->conf->arena, span_str(text),
-		    given_field(given)));
-}
-
-bool
-list_read_pointers(struct loader *l, const struct given *given,
-    struct json_pointers *ret_pointers)
-{
-	struct strings texts;
-	if (!read_strings(l, given, TYPE_POINTERS, &texts))
-		return false;
-	ret_pointers->list =
-	    loader_alloc(l, texts.count * sizeof *ret_pointers->list);
-	ret_pointers->count = texts.count;
-	for (size_t i = 0; i < texts.count; i++)
-		must(json_pointer_read(l->conf->arena,
-		    span_str(texts.list[i]), &ret_pointers->list[i]));
-	return true;
+		must(json_pointer_read(
+		    l->conf->arena, span_str(text), given->field));
 }
 
 void
 list_parse_pointers(struct loader *l, const struct given *given)
 {
-	(void)list_read_pointers(l, given, given_field(given));
+	struct json_pointers *pointers = given->field;
+	struct strings texts = {NULL, 0};
+	struct given of_texts = *given;
+	of_texts.field = &texts;
+	list_parse_strings(l, &of_texts);
+	if (texts.list == NULL)
+		return;
+	pointers->list = loader_alloc(l, texts.count * sizeof *pointers->list);
+	pointers->count = texts.count;
+	for (size_t i = 0; i < texts.count; i++)
+		must(json_pointer_read(l->conf->arena,
+		    span_str(texts.list[i]), &pointers->list[i]));
 }
 
 /* Pointers, and objects that name parameters of the query among them. */
@@ -154,7 +141,7 @@ list_parse_word(struct loader *l, const struct given *given)
 		complaints_at(l, given->at, "must be \"%s\" or a list of JSON "
 		    "pointers like [\"/order_id\"]", word);
 	} else if (text != NULL) {
-		*(struct json_pointers *)given_field(given) =
+		*(struct json_pointers *)given->field =
 		    (struct json_pointers){NULL, 0};
 		*chosen = true;
 	} else {
@@ -189,7 +176,8 @@ list_read_member(struct loader *l, const struct given *given,
 void
 list_parse_entity(struct loader *l, const struct given *given)
 {
-	struct conf_entity *entity = given_field(given);
+	struct conf_entity *entity = given->field;
+	struct given pointers = *given;
 	if (json_is_object(given->value)) {
 		char *name = list_read_member(l, given, "path", TYPE_TEXT);
 		if (name != NULL)
@@ -197,7 +185,9 @@ list_parse_entity(struct loader *l, const struct given *given)
 	} else if (json_array_size(given->value) == 0) {
 		complaints_at(l, given->at,
 		    "must be a list of JSON pointers or {\"path\": NAME}");
-	} else if (list_read_pointers(l, given, &entity->pointers)) {
+	} else {
+		pointers.field = &entity->pointers;
+		list_parse_pointers(l, &pointers);
 		entity->path = NULL;
 	}
 }
@@ -229,5 +219,5 @@ list_parse_statuses(struct loader *l, const struct given *given)
 		else
 			statuses[status] = true;
 	}
-	memcpy(given_field(given), statuses, sizeof statuses);
+	memcpy(given->field, statuses, sizeof statuses);
 }

@@ -8,9 +8,6 @@
  * is made of pointers or has several forms.  Main thread.
  */
 
-/* A list of pointers; false, and *ret is untouched, after complaining. */
-bool list_read_pointers(struct loader *l, const struct given *given,
-    struct json_pointers *ret_pointers);
 /*
  * The text of an object that has this member alone, such as {"header": NAME},
  * by the rule of that type; NULL after complaining.

@@ -78,18 +78,6 @@ read_token_keys(struct loader *l, const struct json_place *at,
 	free(wrong);
 }
 
-/* {"header": NAME} for the name alone; NULL: it is something else. */
-static const char *
-header_meant(const json_t *value)
-{
-	const char *name =
-	    json_string_value(json_object_get(value, "header"));
-	return name == NULL || json_object_size(value) != 1 ||
-		rule_of[TYPE_FIELDS].wrong(name) != NULL || rule_is_ours(name)
-	    ? NULL
-	    : name;
-}
-
 /*
  * A tenant that is named by what the upstream never sees, or does not see as it
  * came, could be given another's answer.
@@ -99,9 +87,12 @@ read_scope(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_scope *scope)
 {
 	size_t before = l->complaints->count;
-	if (header_meant(value) != NULL) {
+	const char *name = json_string_value(json_object_get(value, "header"));
+	/* {"header": NAME} for the name alone. */
+	if (name != NULL && json_object_size(value) == 1 &&
+	    rule_of[TYPE_FIELDS].wrong(name) == NULL && !rule_is_ours(name)) {
 		complaints_at(l, at, "a header is its name alone; did you mean "
-		    "\"%s\"?", header_meant(value));
+		    "\"%s\"?", name);
 	} else if (text_is_one(value)) {
 		scope->kind = SCOPE_HEADER;
 		scope->header = text_read_as(l, at, value, TYPE_FIELDS);
@@ -146,5 +137,5 @@ list_scope_parse(struct loader *l, const struct given *given)
 		if (l->complaints->count == before)
 			scopes.list[scopes.count++] = scope;
 	}
-	*(struct conf_scopes *)given_field(given) = scopes;
+	*(struct conf_scopes *)given->field = scopes;
 }

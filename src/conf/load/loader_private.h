@@ -47,14 +47,9 @@ struct given {
 	const struct option *option;
 	const struct json_place *at; /* NULL: the whole file */
 	json_t *value;
-	void *base; /* the struct of the option's group */
+	void *base;  /* the struct of the option's group */
+	void *field; /* there */
 };
-
-static inline void *
-given_field(const struct given *given)
-{
-	return (char *)given->base + given->option->offset;
-}
 
 /* Zeroed memory that lives as long as the configuration. */
 static inline void *

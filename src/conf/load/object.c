@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
 #include "conf/load/certificates.h"
+#include "conf/load/cross_check_private.h"
 #include "conf/load/list_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/text_private.h"
@@ -14,6 +15,8 @@
  * circle is closed here, and no file that reads one value knows this one.
  */
 
+enum { HEALTH_INTERVAL_MS = 5000 };
+
 /* --- any object --- */
 
 static void
@@ -26,7 +29,8 @@ load_option(struct loader *l, const struct option *option,
 #include "conf/types.h"
 #undef TYPE
 	};
-	const struct given given = {option, at, value, base};
+	const struct given given = {
+	    option, at, value, base, (char *)base + option->offset};
 	parse[option->type](l, &given);
 }
 
@@ -161,12 +165,17 @@ load_upstream(struct loader *l, const struct json_place *at, json_t *value,
 			url_add_target(l, at, text, upstream);
 	} else if (json_is_object(value)) {
 		object_load(l, GROUP_UPSTREAM, at, value, upstream);
+		if (upstream->health_path != NULL &&
+		    upstream->health_interval_ms == 0)
+			upstream->health_interval_ms = HEALTH_INTERVAL_MS;
+		certificates_check_upstream(l, at, upstream);
 	} else {
 		complaints_at(l, at, "must be a string or an object%s",
 		    json_is_array(value)
 			? "; several URLs are {\"targets\": [\"http://...\"]}"
 			: "");
 	}
+	cross_check_pairs(l, GROUP_UPSTREAM, at, value);
 }
 
 /* An object; one of idempotency that names no methods gets the usual ones. */
@@ -238,7 +247,7 @@ load_entry(struct loader *l, enum option_type type,
 		    "\"127.0.0.1:8080\" or an object");
 	else
 		object_load(l, list->group, at, value, entry);
-	if (type == TYPE_LISTENS)
+	if (type == TYPE_LISTENS && json_is_object(value))
 		certificates_load(l, at, entry);
 }
 
@@ -273,7 +282,7 @@ object_parse_list(struct loader *l, const struct given *given)
 		load_entry(l, type, &at, value, entries + i * list->size);
 	}
 	const struct option_entries found = {entries, count};
-	memcpy(given_field(given), &found, sizeof found);
+	memcpy(given->field, &found, sizeof found);
 }
 
 /* --- what names another object --- */
@@ -293,7 +302,7 @@ object_parse_named(struct loader *l, const struct given *given)
 	for (size_t i = 0; i < from.count; i++) {
 		char *entry = (char *)from.entries + i * size;
 		if (!strcmp(*(char **)(void *)entry, name)) {
-			*(void **)given_field(given) = entry;
+			*(void **)given->field = entry;
 			return;
 		}
 	}
@@ -340,7 +349,7 @@ object_parse_idempotency(struct loader *l, const struct given *given)
 		json_decref(members);
 	}
 	read_members(l, group, SPAN(""), given->at, given->value, policy);
-	*(const struct conf_idempotency **)given_field(given) = policy;
+	*(const struct conf_idempotency **)given->field = policy;
 }
 
 /* --- on_unknown --- */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/ascii.h"
 #include "base/mem.h"
 #include "conf/load/path_private.h"
 #include "conf/load/rule_private.h"
@@ -10,27 +9,16 @@
 
 /* --- paths of routes --- */
 
-/* {x}, with letters, digits and _ - within the braces. */
-static bool
-is_variable(struct span segment)
-{
-	size_t last = segment.len - 1;
-	if (segment.len < 3 || segment.ptr[0] != '{' ||
-	    segment.ptr[last] != '}')
-		return false;
-	for (size_t i = 1; i < last; i++) {
-		char c = segment.ptr[i];
-		if (!ascii_is_alpha(c) && !ascii_is_digit(c) && c != '_' &&
-		    c != '-')
-			return false;
-	}
-	return true;
-}
-
-/* What is wrong with one segment; the last one may be a star. */
+/*
+ * What is wrong with one segment, which a slash or the end of all follows; the
+ * last one may be a star.
+ */
 static const char *
 read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 {
+	static const char of_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "abcdefghijklmnopqrstuvwxyz"
+				       "0123456789_-";
 	*ret_segment = (struct conf_segment){SEGMENT_TEXT, text};
 	if (text.len == 0)
 		return last ? "must not end with \"/\""
@@ -41,9 +29,10 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 		ret_segment->kind = SEGMENT_REST;
 		return NULL;
 	}
-	if (is_variable(text)) {
+	size_t len = text.ptr[0] == '{' ? strspn(text.ptr + 1, of_names) : 0;
+	if (len > 0 && len + 2 == text.len && text.ptr[len + 1] == '}') {
 		ret_segment->kind = SEGMENT_ANY;
-		ret_segment->text = span_of(text.ptr + 1, text.len - 2);
+		ret_segment->text = span_of(text.ptr + 1, len);
 		return NULL;
 	}
 	if (span_has(text, '{') || span_has(text, '}'))
@@ -57,12 +46,11 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 	return NULL;
 }
 
-/* The segments point into the text. */
+/* The segments point into the text; a blank is a part of its own. */
 static const char *
 read_path(struct loader *l, const char *text, struct conf_route *route)
 {
-	struct span rest = span_str(text), segment;
-	const char *wrong = name_wrong(text);
+	const char *wrong = name_wrong(text), *at = text;
 	size_t slashes = 0;
 	if (wrong != NULL)
 		return wrong;
@@ -74,17 +62,17 @@ read_path(struct loader *l, const char *text, struct conf_route *route)
 		return "must not have \"%\": paths are matched after decoding";
 	if (strpbrk(text, "?#\\") != NULL)
 		return "must not have \"?\", \"#\" or \"\\\"";
-	if (rest.len == 1)
+	if (text[1] == '\0')
 		return NULL;
 	for (const char *p = text; *p != '\0'; p++)
 		slashes += *p == '/';
 	route->segments = loader_alloc(l, slashes * sizeof *route->segments);
-	rest = span_from(rest, 1);
-	/* A blank is a part of its segment. */
-	for (bool more = true; more && wrong == NULL;) {
-		more = span_cut(&rest, '/', &segment);
-		wrong = read_segment(more ? segment : rest, !more,
+	while (*at == '/' && wrong == NULL) {
+		size_t len = strcspn(at + 1, "/");
+		wrong = read_segment(span_of(at + 1, len),
+		    at[len + 1] == '\0',
 		    &route->segments[route->n_segments++]);
+		at += len + 1;
 	}
 	return wrong;
 }
@@ -104,7 +92,7 @@ path_parse(struct loader *l, const struct given *given)
 	} else if (text != NULL) {
 		route->path = text;
 		if (own)
-			*(struct conf_route **)given_field(given) = route;
+			*(struct conf_route **)given->field = route;
 	}
 }
 
@@ -194,8 +182,6 @@ path_finish_own(struct loader *l, const struct json_place *at,
 {
 	struct span name = SPAN("");
 	const char *wrong = NULL;
-	if (own == NULL)
-		return;
 	if (route->idempotency == NULL)
 		wrong = "without \"idempotency\" it has no keys";
 	else if (route->observes)
@@ -293,5 +279,5 @@ path_parse_template(struct loader *l, const struct given *given)
 	if (wrong != NULL)
 		complaints_at(l, given->at, "%s", wrong);
 	else
-		*(struct template *)given_field(given) = made;
+		*(struct template *)given->field = made;
 }

@@ -14,7 +14,7 @@ char *path_no_variable(const struct conf_route *route, struct span name);
 
 /*
  * What is wrong with a path where the gateway itself answers for a route, which
- * then gets what it has of that route; once all is read.  NULL: there is none.
+ * then gets what it has of that route; once all is read.
  */
 void path_finish_own(struct loader *l, const struct json_place *at,
     const struct conf_route *route, struct conf_route *own,

@@ -187,14 +187,11 @@ check_retention(const struct checked *c)
 	bool wrong = loader_wrong_alone(c->l, c->route, "retention");
 	if (policy->retention_ms < retention_ms && said == NULL)
 		policy->retention_ms = retention_ms;
-	if (policy->retention_ms < retention_ms && !wrong) {
-		char *least = amount_text(retention_ms, AMOUNT_DURATION);
+	if (policy->retention_ms < retention_ms && !wrong)
 		complaints_add(c->l->complaints, mem_text(said), "the "
 		    "source \"%s\" leads to the route \"%s\", which must "
 		    "remember for %s at least", source->name, c->route->name,
-		    least);
-		free(least);
-	}
+		    amount_words(retention_ms, AMOUNT_DURATION).text);
 	/* What is less is to be more, by what has just been said. */
 	if (source->max_age_ms > policy->retention_ms && !wrong &&
 	    source->max_age_ms > retention_ms)

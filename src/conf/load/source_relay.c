@@ -33,11 +33,10 @@ length_of_authority(const char *url)
 void
 source_relay_parse_receiver(struct loader *l, const struct given *given)
 {
-	struct conf_upstream *receiver = given_field(given);
-	char *url = text_read(l, given->at, given->value);
+	struct conf_upstream *receiver = given->field;
+	char *url = text_read_hidden(l, given->at, given->value);
 	if (url == NULL)
 		return;
-	text_env_hide(given->value);
 	object_load_presets(l, GROUP_UPSTREAM, receiver);
 	receiver->host = HOST_TARGET;
 	receiver->targets = loader_alloc(l, sizeof *receiver->targets);

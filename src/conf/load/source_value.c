@@ -83,7 +83,7 @@ source_value_parse_finish(struct loader *l, const struct given *given)
 			complaints_at(l, given->at,
 			    "must be \"delete\" or {\"set\": COLUMN}");
 	}
-	*(struct conf_finish *)given_field(given) = finish;
+	*(struct conf_finish *)given->field = finish;
 }
 
 /* --- results and dead letters --- */
@@ -108,7 +108,7 @@ source_value_parse_place(struct loader *l, const struct given *given)
 			meant = &kinds_all[k];
 	}
 	if (kind != NULL)
-		*(char **)given_field(given) =
+		*(char **)given->field =
 		    list_read_member(l, given, kind->put, kind->type);
 	else if (text != NULL && meant != NULL &&
 	    rule_of[meant->type].wrong(text) == NULL)
@@ -134,19 +134,19 @@ void
 source_value_parse_chosen(struct loader *l, const struct given *given)
 {
 	struct conf_source *source = given->base;
-	unsigned *chosen = given_field(given), words = 0;
+	unsigned *chosen = given->field, words = 0;
 	bool key = given->option->type == TYPE_SOURCE_KEY;
 	char **header = key ? &source->key_header : &source->order_header;
-	struct json_pointers *pointers =
-	    key ? &source->key_pointers : &source->order_pointers;
+	struct given pointers = *given;
 	struct span list = span_str(given->option->words), word;
+	pointers.field = key ? &source->key_pointers : &source->order_pointers;
 	while (span_next(&list, ' ', &word))
 		words++;
-	if (json_is_array(given->value)) {
-		if (json_array_size(given->value) == 0)
-			complaints_at(l, given->at, "must not be empty");
-		else if (list_read_pointers(l, given, pointers))
-			*chosen = words;
+	if (json_array_size(given->value) > 0) {
+		list_parse_pointers(l, &pointers);
+		*chosen = words;
+	} else if (json_is_array(given->value)) {
+		complaints_at(l, given->at, "must not be empty");
 	} else if (is_object(given->value)) {
 		*header = list_read_member(
 		    l, given, "header", TYPE_MESSAGE_HEADERS);
@@ -175,10 +175,9 @@ read_value(struct loader *l, const struct json_place *at, json_t *value,
     unsigned variables, struct conf_header *header)
 {
 	bool here = json_is_string(value);
-	char *text = text_read(l, at, value);
+	char *text = text_read_hidden(l, at, value);
 	if (text == NULL)
 		return;
-	text_env_hide(value);
 	const char *wrong = rule_of[TYPE_FIELD_VALUE].wrong(text);
 	if (wrong != NULL &&
 	    !(here && unknown_variable(l, at, text, variables)))
@@ -237,5 +236,5 @@ source_value_parse_headers(struct loader *l, const struct given *given)
 	}
 	if (!message && json_object_size(given->value) == 0)
 		complaints_at(l, given->at, "must not be empty");
-	memcpy(given_field(given), &found, sizeof found);
+	memcpy(given->field, &found, sizeof found);
 }

@@ -33,30 +33,6 @@ find_hidden(const char *name)
 	return hidden;
 }
 
-/*
- * In place: what begins a process stands in its memory, and for everybody of
- * its user in /proc.  The name stays, so that no list changes that another
- * thread may read.
- */
-void
-text_env_hide(const json_t *value)
-{
-	const char *name = json_string_value(json_object_get(value, "env"));
-	char *text = name ? getenv(name) : NULL;
-	if (text == NULL || *text == '\0')
-		return;
-	struct hidden *hidden = find_hidden(name);
-	if (hidden == NULL) {
-		hidden = mem_zero(sizeof *hidden);
-		hidden->name = mem_str(span_str(name));
-		hidden->next = all_hidden;
-		all_hidden = hidden;
-	}
-	secret_free(hidden->value);
-	hidden->value = secret_str(span_str(text));
-	sodium_memzero(text, strlen(text));
-}
-
 /* --- files --- */
 
 void
@@ -160,7 +136,7 @@ text_parse(struct loader *l, const struct given *given)
 	char *text =
 	    none ? NULL : text_read_as(l, given->at, given->value, type);
 	if (none || text != NULL)
-		*(char **)given_field(given) = text;
+		*(char **)given->field = text;
 }
 
 void
@@ -174,7 +150,7 @@ text_parse_address(struct loader *l, const struct given *given)
 	char *text = text_read(l, given->at, given->value);
 	const char *wrong = text == NULL
 	    ? NULL
-	    : address_read(l->conf->arena, text, given_field(given));
+	    : address_read(l->conf->arena, text, given->field);
 	if (wrong != NULL)
 		complaints_at(l, given->at, "%s", wrong);
 }
@@ -190,14 +166,39 @@ text_secret(struct loader *l, char *text)
 	return secret;
 }
 
-/* Nobody sees it any more; the file itself is one with a secret, too. */
-static char *
-read_hidden(
+/*
+ * In place: what begins a process stands in its memory, and for everybody of
+ * its user in /proc.  The name stays, so that no list changes that another
+ * thread may read.
+ */
+char *
+text_read_hidden(
     struct loader *l, const struct json_place *at, const json_t *value)
 {
 	char *text = text_read(l, at, value);
-	if (text != NULL)
-		text_env_hide(value);
+	const char *name = json_string_value(json_object_get(value, "env"));
+	char *there = name != NULL ? getenv(name) : NULL;
+	if (text == NULL || there == NULL || *there == '\0')
+		return text;
+	struct hidden *hidden = find_hidden(name);
+	if (hidden == NULL) {
+		hidden = mem_zero(sizeof *hidden);
+		hidden->name = mem_str(span_str(name));
+		hidden->next = all_hidden;
+		all_hidden = hidden;
+	}
+	secret_free(hidden->value);
+	hidden->value = secret_str(span_str(there));
+	sodium_memzero(there, strlen(there));
+	return text;
+}
+
+/* Nobody sees it any more; the file itself is one with a secret, too. */
+static char *
+read_secret(
+    struct loader *l, const struct json_place *at, const json_t *value)
+{
+	char *text = text_read_hidden(l, at, value);
 	if (text != NULL && json_is_string(value))
 		text_note_secret(l, at, NULL, l->conf->file);
 	return text;
@@ -206,13 +207,13 @@ read_hidden(
 void
 text_parse_secret(struct loader *l, const struct given *given)
 {
-	char *text = read_hidden(l, given->at, given->value);
+	char *text = read_secret(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	if (*text == '\0')
 		complaints_at(l, given->at, "must not be empty");
 	else
-		*(char **)given_field(given) = text_secret(l, text);
+		*(char **)given->field = text_secret(l, text);
 }
 
 /* The bytes of an encryption key, in base64. */
@@ -220,7 +221,7 @@ void
 text_parse_key_bytes(struct loader *l, const struct given *given)
 {
 	size_t len = 0;
-	char *text = read_hidden(l, given->at, given->value);
+	char *text = read_secret(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	uint8_t *key = secret_alloc(CONF_ENCRYPTION_KEY_BYTES);
@@ -229,7 +230,7 @@ text_parse_key_bytes(struct loader *l, const struct given *given)
 		strlen(text), NULL, &len, NULL,
 		sodium_base64_VARIANT_ORIGINAL) == 0 &&
 	    len == CONF_ENCRYPTION_KEY_BYTES)
-		*(uint8_t **)given_field(given) = key;
+		*(uint8_t **)given->field = key;
 	else
 		complaints_at(l, given->at, "must be 32 bytes in base64");
 	sodium_memzero(text, strlen(text));
@@ -276,7 +277,7 @@ text_parse_signing(struct loader *l, const struct given *given)
 	for (size_t i = 0; i < count; i++) {
 		struct json_place at = {given->at, NULL, i};
 		char *text =
-		    read_hidden(l, &at, json_array_get(given->value, i));
+		    read_secret(l, &at, json_array_get(given->value, i));
 		if (text == NULL)
 			continue;
 		if (read_signing(l, text, &relay->secrets[relay->n_secrets]))

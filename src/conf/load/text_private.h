@@ -21,6 +21,12 @@ char *text_read(
 /* The same of one that is what the rule of that type says. */
 char *text_read_as(struct loader *l, const struct json_place *at,
     const json_t *value, enum option_type type);
+/*
+ * The same as text_read of a secret: one that {"env"} names is taken out of the
+ * environment, and a reload still has it.
+ */
+char *text_read_hidden(
+    struct loader *l, const struct json_place *at, const json_t *value);
 /* Moves a string into memory for secrets; of it nothing is left. */
 char *text_secret(struct loader *l, char *text);
 
@@ -32,9 +38,3 @@ char *text_secret(struct loader *l, char *text);
  */
 void text_note_secret(struct loader *l, const struct json_place *at,
     const char *path, const char *file);
-
-/*
- * Where the value is a secret that {"env"} names: it is taken out of the
- * environment, and a reload still has it.
- */
-void text_env_hide(const json_t *value);

@@ -22,7 +22,7 @@ static bool
 take_scheme(struct span *s, struct span scheme)
 {
 	if (s->len < scheme.len ||
-	    !span_ieq(span_of(s->ptr, scheme.len), scheme))
+	    strncasecmp(s->ptr, scheme.ptr, scheme.len) != 0)
 		return false;
 	*s = span_from(*s, scheme.len);
 	return true;
@@ -178,14 +178,13 @@ void
 url_parse_redis(struct loader *l, const struct given *given)
 {
 	struct conf_redis *redis = CONTAINER_OF(
-	    given_field(given), struct conf_redis, address);
+	    given->field, struct conf_redis, address);
 	bool store = given->option->type == TYPE_REDIS;
 	struct conf_redis read = {.managed = false};
 	const char *wrong = NULL;
-	char *text = text_read(l, given->at, given->value);
+	char *text = text_read_hidden(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	text_env_hide(given->value);
 	read.managed = store && !strcmp(text, "managed");
 	if (!read.managed)
 		wrong = read_redis_url(l, text, &read);
@@ -311,10 +310,9 @@ void
 url_parse_postgres(struct loader *l, const struct given *given)
 {
 	struct conf_broker *broker = given->base;
-	char *text = text_read(l, given->at, given->value), *url;
+	char *text = text_read_hidden(l, given->at, given->value), *url;
 	if (text == NULL)
 		return;
-	text_env_hide(given->value);
 	const char *wrong =
 	    read_postgres(l, text, &broker->redis.url, &url);
 	if (wrong != NULL)

@@ -21,7 +21,7 @@ value_parse_boolean(struct loader *l, const struct given *given)
 		complaints_at(l, given->at, "must be true or false%s",
 		    json_is_string(given->value) ? ", without quotes" : "");
 	else
-		*(bool *)given_field(given) = json_is_true(given->value);
+		*(bool *)given->field = json_is_true(given->value);
 }
 
 /*
@@ -51,13 +51,10 @@ complain_of_amount(
 	} else if (number <= 0 || number > given->option->max) {
 		complaints_at(l, given->at, DURATION);
 	} else {
-		char *ms = amount_text(number, AMOUNT_DURATION);
-		char *s = amount_text(1000 * number, AMOUNT_DURATION);
 		complaints_at(l, given->at, DURATION "; %lld seconds are "
-		    "\"%s\", and milliseconds \"%s\"", (long long)number, s,
-		    ms);
-		free(ms);
-		free(s);
+		    "\"%s\", and milliseconds \"%s\"", (long long)number,
+		    amount_words(1000 * number, kind).text,
+		    amount_words(number, kind).text);
 	}
 }
 
@@ -81,14 +78,11 @@ value_parse_amount(struct loader *l, const struct given *given)
 		: kind == AMOUNT_DURATION || !json_is_integer(given->value)) {
 		complain_of_amount(l, given, kind);
 	} else if (amount < option->min || amount > option->max) {
-		char *min = amount_text(option->min, kind);
-		char *max = amount_text(option->max, kind);
-		complaints_at(
-		    l, given->at, "must be between %s and %s", min, max);
-		free(min);
-		free(max);
+		complaints_at(l, given->at, "must be between %s and %s",
+		    amount_words(option->min, kind).text,
+		    amount_words(option->max, kind).text);
 	} else {
-		*(int64_t *)given_field(given) = amount;
+		*(int64_t *)given->field = amount;
 	}
 }
 
@@ -107,7 +101,7 @@ value_parse_mode(struct loader *l, const struct given *given)
 		complaints_at(l, given->at,
 		    "must be octal permissions like \"0660\"");
 	else
-		*(int64_t *)given_field(given) = (int64_t)mode;
+		*(int64_t *)given->field = (int64_t)mode;
 }
 
 /* --- words --- */
@@ -147,11 +141,11 @@ value_parse_choice(struct loader *l, const struct given *given)
 	if (index < 0)
 		return;
 	if (type == TYPE_TOGGLE || type == TYPE_OVERFLOW)
-		*(bool *)given_field(given) = index == 1;
+		*(bool *)given->field = index == 1;
 	else if (type == TYPE_ONLY_WORD)
-		*(bool *)given_field(given) = true;
+		*(bool *)given->field = true;
 	else
-		*(unsigned *)given_field(given) = (unsigned)index + has_none;
+		*(unsigned *)given->field = (unsigned)index + has_none;
 }
 
 /* A list of them, as bits. */
@@ -171,24 +165,10 @@ value_parse_parts(struct loader *l, const struct given *given)
 		if (index >= 0)
 			parts |= 1u << index;
 	}
-	*(unsigned *)given_field(given) = parts;
+	*(unsigned *)given->field = parts;
 }
 
 /* --- outcomes --- */
-
-/* The statuses that "503" or "5xx" stands for; none: it is neither. */
-static unsigned
-statuses_of(const char *name, unsigned *ret_first)
-{
-	struct span text = span_str(name);
-	int64_t number;
-	bool class = text.len == 3 && !strcmp(name + 1, "xx");
-	if (text.len != 3 || name[0] < '2' || name[0] > '5' ||
-	    !digits_read(span_of(name, class ? 1 : 3), 599, &number))
-		return 0;
-	*ret_first = (unsigned)(class ? 100 * number : number);
-	return class ? 100 : 1;
-}
 
 /* What another option says, or an outcome by another name; NULL: neither. */
 static const char *
@@ -208,57 +188,58 @@ hint_of_outcome(const char *text)
 #undef RETRY
 #undef MAYBE
 	};
-	for (size_t i = 0; i < sizeof hints / sizeof *hints && text; i++)
+	for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
 		if (!strcmp(hints[i].text, text))
 			return hints[i].hint;
 	return NULL;
 }
 
-/* Reads the entries that stand for so many statuses. */
-static void
-read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
-{
-	uint8_t *outcomes = given_field(given);
-	const char *words = given->option->words, *name;
-	json_t *value;
-	json_object_foreach(given->value, name, value)
-	{
-		struct json_place at = {given->at, name, 0};
-		const char *hint = hint_of_outcome(json_string_value(value));
-		unsigned first = 0;
-		if (statuses_of(name, &first) != wanted)
-			continue;
-		if (wanted == 0) {
-			complaints_at(l, &at, "must be a status from "
-			    "\"200\" to \"599\" or a class from \"2xx\" to "
-			    "\"5xx\"");
-		} else if (hint != NULL) {
-			char *listed = words_listed(words);
-			complaints_at(l, &at, "must be %s; %s", listed, hint);
-			free(listed);
-		} else {
-			int outcome = read_word(l, &at, value, words);
-			if (outcome >= 0)
-				memset(outcomes + first, outcome, wanted);
-		}
-	}
-}
-
 /*
- * Lays the entries over what the table has already: a status beats its class,
- * and because the built-in entries, those of `defaults` and the route's own
- * come one after the other, each beats those before.
+ * Lays the entries over what the table has already: a status ("503") beats its
+ * class ("5xx"), and because the built-in entries, those of `defaults` and the
+ * route's own come one after the other, each beats those before.
  */
 void
 value_parse_outcomes(struct loader *l, const struct given *given)
 {
+	uint8_t *outcomes = given->field;
+	bool single[600] = {false}; /* which have an entry of their own */
+	const char *words = given->option->words, *name;
+	json_t *value;
 	if (!json_is_object(given->value)) {
 		complaints_at(l, given->at, "must be an object");
 		return;
 	}
-	read_outcomes(l, given, 0);
-	read_outcomes(l, given, 100);
-	read_outcomes(l, given, 1);
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		bool ranged =
+		    *name >= '2' && *name <= '5' && strlen(name) == 3;
+		bool class = ranged && !strcmp(name + 1, "xx");
+		bool status = ranged && strspn(name, "0123456789") == 3;
+		const char *text = json_string_value(value);
+		bool other = text != NULL && words_index(words, text) < 0;
+		const char *hint = other ? hint_of_outcome(text) : NULL;
+		if (!class && !status) {
+			complaints_at(l, &at, "must be a status from "
+			    "\"200\" to \"599\" or a class from \"2xx\" to "
+			    "\"5xx\"");
+			continue;
+		}
+		if (hint != NULL) {
+			char *listed = words_listed(words);
+			complaints_at(l, &at, "must be %s; %s", listed, hint);
+			free(listed);
+			continue;
+		}
+		int outcome = read_word(l, &at, value, words);
+		size_t n = class ? 100 : 1, first = n * strtoul(name, NULL, 10);
+		for (size_t i = first; i < first + n; i++) {
+			if (outcome >= 0 && (status || !single[i]))
+				outcomes[i] = (uint8_t)outcome;
+			single[i] |= status;
+		}
+	}
 }
 
 /* --- problems --- */
@@ -272,7 +253,7 @@ value_parse_problems(struct loader *l, const struct given *given)
 #include "tbl/route_problems.h"
 #undef ROUTE_PROBLEM
 	    ;
-	int64_t *statuses = given_field(given);
+	int64_t *statuses = given->field;
 	const char *type;
 	json_t *value;
 	if (!json_is_object(given->value)) {

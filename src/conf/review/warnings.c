@@ -18,15 +18,6 @@ enum { SHORT_TOKEN = 8, HOUR_MS = 3600 * 1000 };
 
 /* --- upstreams --- */
 
-/* The pointer to it, or to one of its members; the caller frees it. */
-static char *
-upstream_pointer(const struct conf_upstream *upstream, const char *member)
-{
-	const struct json_place all = {NULL, "upstreams", 0};
-	const struct json_place at = {&all, upstream->name, 0};
-	return complaints_pointer(&at, member);
-}
-
 /* Whether a target's host and port may be what the gateway listens on. */
 static bool
 is_address_of(const struct conf_target *target, const struct address *listen)
@@ -46,57 +37,53 @@ is_address_of(const struct conf_target *target, const struct address *listen)
 	    (local && address_is_local(&there));
 }
 
-/* The address of ours that a target is; NULL: none is. */
+/* The member that says how long a call may take; NULL: none does. */
 static const char *
-circle_of(const struct conf *conf, const struct conf_upstream *upstream)
+timeout_member(const struct conf *conf, const struct json_place *at)
 {
-	for (size_t i = 0; i < upstream->n_targets; i++)
-		/* One with a path may be meant: another route serves that. */
-		for (size_t k = 0; k < conf->n_listen &&
-		     *upstream->targets[i].base_path == '\0'; k++)
-			if (is_address_of(&upstream->targets[i],
-				&conf->listen[k].address))
-				return conf->listen[k].address.text;
-	return NULL;
+	char *pointer = complaints_pointer(at, "timeout");
+	bool said = spots_has(conf->spots, pointer);
+	free(pointer);
+	return said ? "timeout" : NULL;
 }
 
 static void
 look_at_upstream(struct complaints *complaints, const struct conf *conf,
     const struct conf_upstream *upstream)
 {
+	const struct json_place all = {NULL, "upstreams", 0};
+	const struct json_place at = {&all, upstream->name, 0};
 	bool named = false, keyed = false, braces = false, tls = false;
-	const char *circle = circle_of(conf, upstream);
+	const char *circle = NULL; /* the address of ours that a target is */
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		bool is = conf->routes[i].upstream == upstream;
 		named |= is;
 		keyed |= is && conf->routes[i].idempotency != NULL;
 	}
 	for (size_t i = 0; i < upstream->n_targets; i++) {
-		const char *url = upstream->targets[i].url;
+		const struct conf_target *target = &upstream->targets[i];
+		const char *url = target->url;
+		/* One with a path may be meant: another route serves that. */
+		bool plain = *target->base_path == '\0';
 		braces |= strpbrk(url, "{}") != NULL && !strstr(url, "${");
-		tls |= upstream->targets[i].tls;
+		tls |= target->tls;
+		for (size_t k = 0; plain && !circle && k < conf->n_listen; k++)
+			if (is_address_of(target, &conf->listen[k].address))
+				circle = conf->listen[k].address.text;
 	}
 	if (!named) {
 		struct complaint *added = complaints_add(complaints,
-		    upstream_pointer(upstream, NULL), "no route names it");
+		    complaints_pointer(&at, NULL), "no route names it");
 		added->warning = added->of_name = true;
 	}
 	/* Whether a call outlives a drain; it is said where one of both is. */
 	bool long_call = keyed && upstream->timeout_ms > conf->drain_timeout_ms;
-	char *place = upstream_pointer(upstream, "timeout");
-	const char *timeout_member =
-	    spots_has(conf->spots, place) ? "timeout" : NULL;
-	char *timeout = amount_text(upstream->timeout_ms, AMOUNT_DURATION);
-	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
 #define WARN_UPSTREAM(member, when, ...)                                    \
 	if (when)                                                           \
-		warning_add(complaints, upstream_pointer(upstream, member), \
+		warning_add(complaints, complaints_pointer(&at, member),    \
 		    __VA_ARGS__);
 #include "tbl/warnings.h"
 #undef WARN_UPSTREAM
-	free(place);
-	free(timeout);
-	free(drain);
 }
 
 /* --- listeners --- */
@@ -133,20 +120,23 @@ look_at_listeners(
     struct complaints *complaints, const struct conf *conf, int64_t now_ms)
 {
 	const struct conf_tls *of_redis = &conf->store.redis.tls.files;
-	const char *token = NULL;
 	if (of_redis->certificate != NULL)
 		look_at_certificate(complaints,
 		    mem_text("/store/tls/certificate"), of_redis, now_ms);
-	for (size_t i = 0; i < conf->n_routes && token == NULL; i++)
-		if (conf->routes[i].idempotency != NULL)
-			token = token_of(&conf->routes[i].idempotency->scope);
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		const struct conf_listen *listen = &conf->listen[i];
-		if (listen->tls.certificate != NULL)
+		bool tls = listen->tls.certificate != NULL;
+		bool open = !tls && !address_is_local(&listen->address);
+		const char *token = NULL;
+		if (tls)
 			look_at_certificate(complaints,
 			    mem_printf("/listen/%zu/tls/certificate", i),
 			    &listen->tls, now_ms);
-		else if (token != NULL && !address_is_local(&listen->address))
+		for (size_t k = 0; open && k < conf->n_routes && !token; k++)
+			if (conf->routes[k].idempotency != NULL)
+				token = token_of(
+				    &conf->routes[k].idempotency->scope);
+		if (token != NULL)
 			warning_add(complaints, mem_printf("/listen/%zu", i),
 			    "clients' tokens (%s) come here without TLS: add "
 			    "\"tls\", or listen on 127.0.0.1 behind a proxy "
@@ -156,65 +146,67 @@ look_at_listeners(
 
 /* --- secrets, and what was meant to stand elsewhere --- */
 
-/* It may be the name of a file that was meant to have it. */
+/* It may be the name of a file that was meant to have it; NULL: no secret. */
 static void
 look_at_secret(struct complaints *complaints, const struct conf *conf,
-    char *pointer, const char *secret)
+    const struct json_place *at, const char *member, const char *secret,
+    bool is_token)
 {
+	bool control = false; /* a header's value ends at its line's end */
+	if (secret == NULL)
+		return;
+	for (const char *p = secret; *p != '\0'; p++)
+		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
+#define WARN_TOKEN(when, ...)                                               \
+	if (is_token && (when))                                             \
+		warning_add(complaints, complaints_pointer(at, member),     \
+		    __VA_ARGS__);
+#include "tbl/warnings.h"
+#undef WARN_TOKEN
+	char *pointer = complaints_pointer(at, member);
 	char *env = mem_printf("%s/env", pointer);
 	char *file = mem_printf("%s/file", pointer);
 	bool here = spots_has(conf->spots, pointer) &&
 	    !spots_has(conf->spots, env) && !spots_has(conf->spots, file);
 	/* What base64 has, and a path hardly, tells passwords apart. */
-	bool path = secret != NULL && *secret == '/' &&
+	bool path = *secret == '/' &&
 	    (access(secret, F_OK) == 0 ||
 		(strchr(secret + 1, '/') && !strpbrk(secret, "+=")));
 	if (here && path)
-		warning_add(complaints, pointer, "this is the secret itself, "
-		    "and no file is read; did you mean {\"file\": PATH}?");
-	else
-		free(pointer);
+		warning_add(complaints, mem_text(pointer), "this is the secret "
+		    "itself, and no file is read; did you mean {\"file\": "
+		    "PATH}?");
+	free(pointer);
 	free(env);
 	free(file);
 }
 
-/* It takes the pointer. */
 static void
-look_at_token(struct complaints *complaints, const struct conf *conf,
-    char *pointer, const char *token)
+look_at_secrets(struct complaints *c, const struct conf *conf)
 {
-	bool control = false; /* a header's value ends at its line's end */
-	for (const char *p = token; p != NULL && *p != '\0'; p++)
-		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
-#define WARN_TOKEN(when, ...)                                               \
-	if (token != NULL && (when))                                        \
-		warning_add(complaints, mem_text(pointer), __VA_ARGS__);
-#include "tbl/warnings.h"
-#undef WARN_TOKEN
-	look_at_secret(complaints, conf, pointer, token);
+	const struct json_place admin = {NULL, "admin", 0};
+	const struct json_place tokens = {&admin, "tokens", 0};
+	const struct json_place store = {NULL, "store", 0};
+	const struct json_place brokers = {NULL, "brokers", 0};
+	look_at_secret(c, conf, &admin, "token", conf->admin_token, true);
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const struct conf_admin_token *token = &conf->admin_tokens[i];
+		const struct json_place at = {&tokens, token->name, 0};
+		look_at_secret(c, conf, &at, NULL, token->token, true);
+	}
+	look_at_secret(c, conf, &store, "secret", conf->store.secret, false);
+	look_at_secret(
+	    c, conf, &store, "password", conf->store.redis.password, false);
+	for (size_t i = 0; i < conf->n_brokers; i++) {
+		const struct conf_broker *broker = &conf->brokers[i];
+		const struct json_place at = {&brokers, broker->name, 0};
+		look_at_secret(
+		    c, conf, &at, "password", broker->password, false);
+	}
 }
 
 static void
-look_at_secrets(struct complaints *complaints, const struct conf *conf)
-{
-	look_at_token(
-	    complaints, conf, mem_text("/admin/token"), conf->admin_token);
-	for (size_t i = 0; i < conf->n_admin_tokens; i++)
-		look_at_token(complaints, conf,
-		    mem_printf("/admin/tokens/%s", conf->admin_tokens[i].name),
-		    conf->admin_tokens[i].token);
-	look_at_secret(complaints, conf, mem_text("/store/secret"),
-	    conf->store.secret);
-	look_at_secret(complaints, conf, mem_text("/store/password"),
-	    conf->store.redis.password);
-	for (size_t i = 0; i < conf->n_brokers; i++)
-		look_at_secret(complaints, conf,
-		    mem_printf("/brokers/%s/password", conf->brokers[i].name),
-		    conf->brokers[i].password);
-}
-
-static void
-look_at_variable(void *arg, const char *pointer)
+look_at_variable(void *arg, const char *pointer, struct spot first)
 {
 	/*
 	 * What is no value, has its own warning, or may have variables of ours,
@@ -229,6 +221,7 @@ look_at_variable(void *arg, const char *pointer)
 	    "/routes/*/idempotency/on_unknown/*",
 	    "/sources/*/request/*",
 	};
+	(void)first;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (fnmatch(others[i], pointer, 0) == 0)
 			return;
@@ -285,15 +278,13 @@ warnings_find(
 	const struct conf_store *store = &conf->store;
 	const char *dir = conf->state_dir, *dollar = strchr(dir, '$');
 	bool waits = spots_has(conf->spots, "/store/wait_timeout");
-	int64_t most_ms = conf_longest_wait_ms(store);
-	char *most = amount_text(most_ms, AMOUNT_DURATION);
 #define WARN_FILE(pointer, when, ...)                                       \
 	if (when)                                                           \
 		warning_add(complaints, mem_text(pointer), __VA_ARGS__);
 #include "tbl/warnings.h"
 #undef WARN_FILE
-	free(most);
-	spots_each_variable(conf->spots, look_at_variable, complaints);
+	spots_each(
+	    conf->spots, SPOTS_VARIABLE, look_at_variable, complaints);
 	look_at_secrets(complaints, conf);
 	look_at_listeners(complaints, conf, now_ms);
 	for (size_t i = 0; i < conf->n_upstreams; i++)

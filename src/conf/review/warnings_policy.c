@@ -69,36 +69,15 @@ meant_scope(const char *header)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (!strcasecmp(kinds[i][0], header))
 			return kinds[i][1];
+	/* "X-Authorization" is somebody's own, and meant. */
+	if ((*header != 'A' && *header != 'a') ||
+	    !strcasecmp(header, "Authorization"))
+		return NULL;
 	struct nearest nearest = nearest_to(span_str(header));
 	nearest_try(&nearest, SPAN("Authorization"));
-	/* "X-Authorization" is somebody's own, and meant. */
-	bool near = nearest.found.ptr != NULL && nearest.distance <= 2 &&
-	    strcasecmp(header, "Authorization") != 0 &&
-	    (*header == 'A' || *header == 'a');
-	return near ? "\"Authorization\"" : NULL;
-}
-
-static bool
-has_kind(const struct conf_idempotency *policy, enum scope_kind kind)
-{
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (policy->scope.list[i].kind == kind)
-			return true;
-	return false;
-}
-
-/*
- * Whether clients renew the token that names them: PayPal's ends after some
- * hours, and those of whom other routes verify a token have such.
- */
-static bool
-is_renewed(const struct looked_at *at)
-{
-	bool renewed = at->route->idempotency->preset == API_PRESET_PAYPAL;
-	for (size_t i = 0; i < at->conf->n_routes && !renewed; i++)
-		renewed = at->conf->routes[i].idempotency != NULL &&
-		    has_kind(at->conf->routes[i].idempotency, SCOPE_JWT);
-	return renewed;
+	return nearest.found.ptr != NULL && nearest.distance <= 2
+	    ? "\"Authorization\""
+	    : NULL;
 }
 
 /* Claims of tokens (RFC 7519, 4.1). */
@@ -130,9 +109,20 @@ look_at_scope(const struct looked_at *at, const struct conf_scope *scope)
 {
 	const struct conf_idempotency *p = at->route->idempotency;
 	const char *header = scopes_header(scope);
-	bool is_key = false;
+	bool is_key = false, some_basic = false, some_jwt = false;
 	for (size_t i = 0; header != NULL && i < p->headers.count; i++)
 		is_key |= !strcasecmp(p->headers.list[i], header);
+	for (size_t i = 0; i < p->scope.count; i++) {
+		some_basic |= p->scope.list[i].kind == SCOPE_BASIC;
+		some_jwt |= p->scope.list[i].kind == SCOPE_JWT;
+	}
+	/*
+	 * Whether clients renew the token that names them: PayPal's ends after
+	 * some hours, and those of whom any route verifies a token have such.
+	 */
+	struct conf_keys_at first = {0, 0};
+	bool renewed = p->preset == API_PRESET_PAYPAL ||
+	    conf_next_keys(at->conf, &first) != NULL;
 	bool jwt = scope->kind == SCOPE_JWT;
 	bool plain = scope->kind == SCOPE_HEADER && !is_key;
 	const char *name = plain ? header : "";
@@ -163,19 +153,12 @@ absent_in_vain(const struct conf_reconcile *reconcile)
 	return status < 600 ? status : 0;
 }
 
-static bool
-forgets(const struct conf_idempotency *policy, int status)
-{
-	return policy->outcomes[status] == DISPOSITION_RELEASE ||
-	    policy->outcomes[status] == DISPOSITION_FORGET;
-}
-
-/* A variable of the namespace that an entity does not belong to; or "". */
+/* A variable of the namespace that the entity does not belong to; or "". */
 static struct span
 not_of_entity(const struct conf_idempotency *p)
 {
 	const struct template *namespace = &p->namespace;
-	for (size_t i = 0; i < namespace->count && conf_has_entity(p); i++) {
+	for (size_t i = 0; i < namespace->count; i++) {
 		const struct span name = namespace->pieces[i].text;
 		bool belongs =
 		    namespace->pieces[i].kind != TEMPLATE_PATH ||
@@ -199,28 +182,29 @@ look_at_policy(const struct looked_at *at)
 	bool body = (parts & FINGERPRINT_BODY) != 0;
 	bool ignores = p->fingerprint_ignore.count > 0;
 	bool only = p->fingerprint_only.count > 0;
+	bool query = p->fingerprint_ignore_query.count > 0;
 	/* What `defaults` say for other routes this one does not count on. */
-	bool own = warning_is_own(at, "fingerprint.ignore");
+	bool own =
+	    (ignores || query) && warning_is_own(at, "fingerprint.ignore");
 	bool derives = p->derive_from_body || p->derive_from.count > 0;
 	bool asks = p->on_unknown == UNKNOWN_RECONCILE ||
 	    p->witness.then_reconcile;
-	int vain = absent_in_vain(&p->reconcile);
-	struct span apart = not_of_entity(p);
+	int vain = asks ? absent_in_vain(&p->reconcile) : 0;
+	struct span apart = conf_has_entity(p) ? not_of_entity(p) : SPAN("");
+	bool forgets[600];
 	bool forgotten = false; /* what was made */
-	for (int status = 200; status < 300; status++)
-		forgotten |= forgets(p, status);
+	for (int status = 200; status < 600; status++) {
+		forgets[status] = p->outcomes[status] == DISPOSITION_RELEASE ||
+		    p->outcomes[status] == DISPOSITION_FORGET;
+		forgotten |= forgets[status] && status < 300;
+	}
 	bool messages = false; /* their keys may be derived, and are sent */
 	for (size_t i = 0; i < conf->n_sources; i++)
 		messages |= conf->sources[i].key == SOURCE_KEY_POINTERS;
 	int64_t refused = p->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN];
-	char *timeout =
-	    amount_text(conf->store.redis.timeout_ms, AMOUNT_DURATION);
-	char *room = amount_text(conf->in_flight_bytes, AMOUNT_SIZE);
 #define WARN_POLICY SAY_IF
 #include "tbl/warnings.h"
 #undef WARN_POLICY
-	free(timeout);
-	free(room);
 }
 
 void

@@ -8,6 +8,7 @@
 #include "conf/nearest.h"
 #include "conf/review/covers.h"
 #include "conf/review/warnings_private.h"
+#include "conf/words.h"
 
 /* --- routes that hide others --- */
 
@@ -75,8 +76,7 @@ look_at_own(const struct looked_at *at, const struct conf_route *own,
     const char *member)
 {
 	const struct conf_route *hider;
-	const char *hides =
-	    own != NULL ? hider_of(at->conf, own, &hider) : NULL;
+	const char *hides = hider_of(at->conf, own, &hider);
 	if (hides != NULL)
 		warning_at(at, member, "\"%s\" of the route \"%s\", which "
 		    "comes first, serves this path, and nobody is told "
@@ -126,36 +126,45 @@ look_at_path(const struct looked_at *at)
 
 /* --- its methods, and all of it --- */
 
+/* The file names it in a list, or alone; the caller frees it. */
+static char *
+method_pointer(const struct looked_at *at, size_t i)
+{
+	char *pointer =
+	    mem_printf("/routes/%u/methods/%zu", at->route->index, i);
+	if (!spots_has(at->conf->spots, pointer))
+		*strrchr(pointer, '/') = '\0';
+	return pointer;
+}
+
 void
 warnings_route_find(const struct looked_at *at)
 {
-	static const char *const usual[] = {"GET", "HEAD", "POST", "PUT",
-	    "PATCH", "DELETE", "OPTIONS", "QUERY"};
+	static const char usual[] =
+	    "GET HEAD POST PUT PATCH DELETE OPTIONS QUERY";
 	const struct conf_route *route = at->route;
 	bool keyed = route->idempotency != NULL;
 	look_at_path(at);
 	for (size_t i = 0; i < route->methods.count; i++) {
 		const char *method = route->methods.list[i];
-		/* The file names it in a list, or alone. */
-		char *place = mem_printf(
-		    "/routes/%u/methods/%zu", route->index, i);
-		const char *member = spots_has(at->conf->spots, place)
-		    ? strstr(place, "methods")
-		    : "methods";
-		struct nearest nearest = nearest_to(span_str(method));
-		for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
-			nearest_try(&nearest, span_str(usual[k]));
-		struct span found = nearest.found;
-		bool is_usual =
-		    found.ptr != NULL && span_eq(found, nearest.wanted);
+		bool is_usual = words_index(usual, method) >= 0;
+		struct span list = span_str(usual), one, found = {NULL, 0};
+		if (!is_usual) {
+			struct nearest nearest = nearest_to(span_str(method));
+			while (span_next(&list, ' ', &one))
+				nearest_try(&nearest, one);
+			found = nearest.found;
+		}
 #define WARN_METHOD(when, ...)                                              \
 	if (when)                                                           \
-		warning_at(at, member, __VA_ARGS__);
+		warning_add(                                                \
+		    at->complaints, method_pointer(at, i), __VA_ARGS__);
 #include "tbl/warnings.h"
 #undef WARN_METHOD
-		free(place);
 	}
-	look_at_own(at, route->status, "status_path");
-	look_at_own(at, route->policy, "policy_path");
+	if (route->status != NULL)
+		look_at_own(at, route->status, "status_path");
+	if (route->policy != NULL)
+		look_at_own(at, route->policy, "policy_path");
 	look_at_hidden(at);
 }

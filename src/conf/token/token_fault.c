@@ -30,19 +30,21 @@ token_fault_words(struct span text)
 	if (begin.len == 0 || *begin.ptr != '{')
 		return mem_text("has no JWK Set: a JSON object with \"keys\"");
 	char *copy = mem_copy(text.ptr, text.len);
-	struct spots *spots = spots_read(text, copy, &fault);
+	struct arena *arena = arena_new();
+	struct repeated twice = {
+	    spots_read(arena, text, copy, &fault), {0, 0}};
+	bool is_json = twice.spots != NULL;
+	/* What a reader of JSON for people lets pass, others mind. */
+	if (is_json)
+		spots_each(twice.spots, SPOTS_TWICE, keep_first, &twice);
+	arena_free(&arena);
 	free(copy);
-	if (spots != NULL) {
-		/* What a reader of JSON for people lets pass, others mind. */
-		struct repeated twice = {spots, {0, 0}};
-		spots_each_twice(spots, keep_first, &twice);
-		spots_free(&spots);
+	if (is_json)
 		return twice.at.line > 0
 		    ? mem_printf("has no JWK Set: at %zu:%zu a member appears "
 			  "twice", twice.at.line, twice.at.column)
 		    : mem_text("has no JWK Set: a comment, a byte order mark, "
 			  "or what else no plain JSON has, is in it");
-	}
 	return fault.opened.line == 0
 	    ? mem_printf("is no JSON: at %zu:%zu %s", fault.at.line,
 		  fault.at.column, fault.words)

@@ -54,11 +54,16 @@ static const char example[] =
     "    {\"x\": null}\n"
     "}\n";
 
+/* Of the spots that were read last. */
+static struct arena *arena;
+
 static struct spots *
 read_spots(struct span text, struct spots_fault *ret_fault)
 {
 	char *copy = mem_copy(text.ptr, text.len);
-	struct spots *spots = spots_read(text, copy, ret_fault);
+	arena_free(&arena);
+	arena = arena_new();
+	struct spots *spots = spots_read(arena, text, copy, ret_fault);
 	free(copy);
 	return spots;
 }
@@ -109,14 +114,13 @@ a_pointer_leads_to_line_and_column(void **state)
 		assert_int_equal(at.line, list[i].line);
 		assert_int_equal(at.column, list[i].column);
 	}
-	spots_free(&spots);
-	assert_null(spots);
 }
 
 static void
-append_line(void *arg, const char *pointer)
+append_line(void *arg, const char *pointer, struct spot first)
 {
 	char **lines = arg;
+	(void)first;
 	char *longer = mem_printf("%s%s\n", *lines, pointer);
 	free(*lines);
 	*lines = longer;
@@ -127,7 +131,7 @@ append_twice(void *arg, const char *pointer, struct spot first)
 {
 	char *line =
 	    mem_printf("%s %zu:%zu", pointer, first.line, first.column);
-	append_line(arg, line);
+	append_line(arg, line, first);
 	free(line);
 }
 
@@ -142,10 +146,9 @@ what_is_there_twice_is_found(void **state)
 	struct spots *spots = read_spots(span_str(text), &fault);
 	char *lines = mem_str(SPAN(""));
 	assert_non_null(spots);
-	spots_each_twice(spots, append_twice, &lines);
+	spots_each(spots, SPOTS_TWICE, append_twice, &lines);
 	assert_string_equal(lines, "/a 1:2\n/a 1:2\n/b/0/c~1 1:17\n");
 	free(lines);
-	spots_free(&spots);
 }
 
 static void
@@ -161,10 +164,9 @@ what_looks_as_if_it_were_replaced_is_found(void **state)
 	struct spots *spots = read_spots(span_str(text), &fault);
 	char *lines = mem_str(SPAN(""));
 	assert_non_null(spots);
-	spots_each_variable(spots, append_line, &lines);
+	spots_each(spots, SPOTS_VARIABLE, append_line, &lines);
 	assert_string_equal(lines, "/a\n/f~1/2/g\n/f~1/3\n/h/0\n");
 	free(lines);
-	spots_free(&spots);
 }
 
 /* --- faults --- */
@@ -350,10 +352,8 @@ what_is_json_is_taken(void **state)
 	    "{\"a\":1/**/,\"b\":2// x\n}"};
 	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
 		struct spots_fault fault = {.words = ""};
-		struct spots *spots = read_spots(span_str(list[i]), &fault);
+		assert_non_null(read_spots(span_str(list[i]), &fault));
 		assert_string_equal(fault.words, "");
-		assert_non_null(spots);
-		spots_free(&spots);
 	}
 }
 
@@ -370,5 +370,7 @@ main(void)
     cmocka_unit_test(a_nul_byte_is_said_where_it_is),
 	    cmocka_unit_test(what_is_json_is_taken),
 	};
-	return cmocka_run_group_tests_name("spots", tests, NULL, NULL);
+	int failed = cmocka_run_group_tests_name("spots", tests, NULL, NULL);
+	arena_free(&arena);
+	return failed;
 }
