@@ -722,6 +722,25 @@ def a_release_is_of_what_was_looked_at(bench):
 
 
 @test
+def nor_is_it_of_the_attempt_after_that(bench):
+    """It names none; another operator was first, and the client has sent it
+    again."""
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    slow, said = who_has_looked(bench, gateway, key_id)
+    admin.act(key_id, "release")
+    equal(unknown(upstream, gateway), key_id)
+    slow.thaw()
+    refused(said.result(), 409, "conflict")
+    equal(said.result().json()["detail"],
+          "The record has changed since it was looked at, and is UNKNOWN now: "
+          "look at it again. Nothing was changed.")
+    found = admin.get("/keys/" + key_id)
+    equal((found["state"], found["attempt"]), ("UNKNOWN", 2))
+    admin.act(key_id, "release")
+
+
+@test
 def of_two_who_have_looked_one_decides(bench):
     upstream, gateway, admin = start(bench)
     key_id = unknown(upstream, gateway)
@@ -934,9 +953,12 @@ def a_completed_record_is_neither_released_nor_completed(bench):
     _, gateway, admin = start(bench)
     gateway.ask("k")
     key_id = gateway.wait_for_log("request")["key_id"]
-    refused(admin.post(f"/keys/{key_id}/release"), 409, "conflict")
-    refused(admin.post(f"/keys/{key_id}/complete", {"status": 500}),
-            409, "conflict")
+    changed = admin.get("/keys/" + key_id)["changed"]
+    for act, body in (("release", {}), ("complete", {"status": 500}),
+                      ("release", {"changed": changed})):
+        got = admin.post(f"/keys/{key_id}/{act}", body)
+        refused(got, 409, "conflict")
+        assert "this one is COMPLETED" in got.json()["detail"], got.json()
     equal(gateway.ask("k").status, 201)
 
 

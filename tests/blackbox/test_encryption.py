@@ -346,8 +346,9 @@ def an_operator_may_complete_what_has_failed_and_a_later_attempt(bench):
 
 
 @test
-def an_operators_answer_is_for_the_record_as_it_is_then(bench):
-    """Another request has taken the key when the answer reaches Redis."""
+def an_operators_answer_is_for_the_record_that_was_looked_at(bench):
+    """Another request has taken the key when the answer reaches Redis, and
+    could not open it."""
     wire = bench.wire()
     upstream, other = start(bench, ONE, reply=close_unanswered)
     gateway = more(bench, upstream, ONE, redis=wire.url, timeout="30s")
@@ -366,13 +367,16 @@ def an_operators_answer_is_for_the_record_as_it_is_then(bench):
             wire.catch = until_it_acts
         line.far.sendall(data)
     wire.catch = until_it_acts
-    said = bench.background(admin, gateway, "POST", f"/keys/{key_id}/complete",
-                            b'{"status":200,"body":"it is paid"}')
+    says = (gateway, "POST", f"/keys/{key_id}/complete",
+            b'{"status":200,"body":"it is paid"}')
+    said = bench.background(admin, *says)
     assert acts.wait(PATIENCE)
     equal(admin(other, "POST", f"/keys/{key_id}/release", b"").status, 200)
     equal(other.ask("k", body=b"2").problem, "outcome-unknown")
     goes.set()
-    equal(said.result().status, 200)
+    equal((said.result().status, said.result().problem), (409, "conflict"))
+    equal(other.ask("k", body=b"2").problem, "outcome-unknown")
+    equal(admin(*says).status, 200)
     equal(other.ask("k", body=b"2").body, b"it is paid")
     equal(other.ask("k", body=b"1").problem, "key-reused")
     equal(upstream.count(), 2)

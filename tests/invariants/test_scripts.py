@@ -175,9 +175,11 @@ MUTANTS = {
         {"operate": [("(wanted ~= 0 and tonumber(r.attempt) ~= wanted) or",
                       "false or"),
                      ("(ARGV[6] ~= '' and r.fingerprint ~= ARGV[6])",
-                      "false")]},
+                      "false"),
+                     ("(changed ~= 0 and\n", "(false and\n")]},
         [("test_encryption",
-          "an operators answer is for the record as it is then")]),
+          "an operators answer is for the record that was looked at"),
+         (ADMIN, "nor is it of the attempt after that")]),
 
     "what was damaged is not free": (
         {"operate": [("\treturn told('BROKEN', r, 'U')\n",

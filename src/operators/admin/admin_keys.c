@@ -20,7 +20,6 @@
  * state allows an act, and every act is logged.
  */
 enum {
-	TRIES_MAX = 5, /* at a record that changes under an act */
 	FIND_BYTES = 256,
 	PAGE_OF_FIND = 200,
 };
@@ -720,50 +719,37 @@ log_act(const struct admin_request *a, enum event event)
 	admin_answer_log(a, &line);
 }
 
-/* True where the record allows the act, but has changed since a look at it. */
-static bool
-has_changed(const struct admin_request *a)
-{
-	const struct store_op *op = &a->look.op;
-	return a->act != ACT_DELETE && a->changed_ms == 0 &&
-	    op->verdict == VERDICT_FENCED &&
-	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == op->attempt);
-}
-
+/*
+ * The record is in a state that the act is not for, or it is not the one that
+ * was looked at, by the operator or for him.
+ */
 static enum after
 conflict(struct admin_request *a)
 {
-	const char *allowed = a->act == ACT_DELETE
-	    ? "A record that is PROCESSING cannot be deleted"
-	    : "Only a record that is UNKNOWN or FAILED can be resolved";
 	enum record_state state = a->look.op.state;
 	uint32_t attempt = a->look.op.attempt;
-	if (has_changed(a))
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The record kept changing, and this request changed "
-			 "nothing."));
+	bool deletes = a->act == ACT_DELETE;
+	bool suits = deletes
+	    ? state != STATE_PROCESSING
+	    : state == STATE_UNKNOWN || state == STATE_FAILED;
 	if (a->attempt != 0 && a->attempt != attempt)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
 			"The record is now %s at attempt %u, not at attempt "
 			"%u. Nothing was changed.",
 			admin_body_state(state), attempt, a->attempt));
-	if (a->changed_ms != 0 && state != STATE_PROCESSING)
+	if (suits)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
-			"The record has changed since then, and is %s now: "
-			"look at it again. Nothing was changed.",
-			admin_body_state(state)));
-	if (a->act == ACT_DELETE && state != STATE_PROCESSING)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The record is damaged no more: it is %s now. Nothing "
-			"was changed.",
+			"The record has changed since it was looked at, and is "
+			"%s now: look at it again. Nothing was changed.",
 			admin_body_state(state)));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
-		allowed, admin_body_state(state)));
+		deletes
+		    ? "A record that is PROCESSING cannot be deleted"
+		    : "Only a record that is UNKNOWN or FAILED can be resolved",
+		admin_body_state(state)));
 }
 
 enum after
@@ -776,11 +762,6 @@ admin_keys_acted(struct machine *machine)
 		return admin_answer_store_failed(a, &look->op.op,
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
-	}
-	if (has_changed(a) && ++a->tries < TRIES_MAX) {
-		a->revoked = false;
-		answer_unref(&a->given);
-		return ask_record(a, &a->key_id);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);

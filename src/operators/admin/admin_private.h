@@ -140,7 +140,6 @@ struct admin_request {
 	enum records_act act;
 	uint32_t attempt; /* the one that is acted on; 0: any */
 	int64_t changed_ms; /* likewise: when its record had changed; 0: any */
-	unsigned tries;   /* so far: the record may change meanwhile */
 	struct span note;
 	struct admin_outcome outcome;
 
