@@ -339,7 +339,8 @@ MUTANTS = {
                       "false")]},
         [(ADMIN, "what was said of one attempt is not taken for another")]),
     "nothing is decided twice": (
-        {"operate": [("before ~= 'U' and before ~= 'F'", "before == 'P'")]},
+        {"operate": [("before ~= 'U' and before ~= 'F'", "before == 'P'"),
+                     ("(changed ~= 0 and\n", "(false and\n")]},
         [(ADMIN, "of two who have looked one decides")]),
     "who keeps an answer hears of it": (
         {"operate": [("redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. "
