@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-
 #include "base/base64.h"
 #include "base/digits.h"
 #include "base/hex.h"
