@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digest.h"
 #include "gate/claimant.h"
 #include "gate/message.h"
 #include "http/head/proxy_headers.h"
@@ -108,8 +109,30 @@ message_reconcile(struct claimant *c, const struct variables *variables)
 /* --- a question that rests in the record --- */
 
 /*
- * A question's lines are its target, and "NAME: VALUE" of each header that was
- * filled in, and of Host where the upstream is told the client's.
+ * A hash, in hex, of what the configuration asks with: the values in a question
+ * are of those places.  A secret may be another one by now.
+ */
+static struct span
+hash_words(struct arena *arena, const struct conf_reconcile *asked)
+{
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char *hex = arena_alloc(arena, DIGEST_HEX + 1);
+	digest_begin(&digest, SPAN("words"), SPAN(""));
+	digest_part(&digest, span_str(asked->path.text));
+	for (size_t i = 0; i < asked->n_headers; i++) {
+		digest_part(&digest, span_str(asked->headers[i].name));
+		digest_part(&digest, span_str(asked->headers[i].value.text));
+	}
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return span_of(hex, DIGEST_HEX);
+}
+
+/*
+ * A question's lines are the hash of its words, its target, and "NAME: VALUE"
+ * of each header that was filled in, and of Host where the upstream is told the
+ * client's.
  */
 struct span
 message_question(struct claimant *c, const struct variables *variables)
@@ -119,6 +142,8 @@ message_question(struct claimant *c, const struct variables *variables)
 	if (asked->path.text == NULL ||
 	    !variables_fill(variables, &asked->path, &text))
 		return SPAN("");
+	text = arena_printf(c->arena, "%.*s\n%.*s",
+	    SPAN_FMT(hash_words(c->arena, asked)), SPAN_FMT(text));
 	for (size_t i = 0; i < asked->n_headers; i++) {
 		const struct conf_header *header = &asked->headers[i];
 		if (!template_has(&header->value, ~(1u << TEMPLATE_TEXT)))
@@ -153,10 +178,12 @@ const struct message *
 message_of_question(struct claimant *c, struct span question)
 {
 	const struct conf_reconcile *asked = &c->policy->reconcile;
-	struct span target, authority = SPAN(""), lines = question;
+	struct span words, target, authority = SPAN(""), lines = question;
 	struct fields fields = fields_new(c->arena, asked->n_headers + 1);
 	/* Without headers of our own it would be nobody who asks. */
 	if (question.len == 0 || asked->n_headers == 0 ||
+	    !span_next(&lines, '\n', &words) ||
+	    !span_eq(words, hash_words(c->arena, asked)) ||
 	    !span_next(&lines, '\n', &target))
 		return NULL;
 	if (c->route->upstream->host == HOST_PRESERVE &&

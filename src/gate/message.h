@@ -31,15 +31,14 @@ const struct message *message_reconcile(
 /*
  * What such a query is made of where the configuration has headers of its own
  * for it, so that any gateway can make it without the request; a text for the
- * record.  It has the values of the request, and no other: what the
- * configuration says of the headers is not in it.  Empty where it cannot be
- * made.
+ * record.  It has the values of the request, and no other: of what the
+ * configuration says a hash is in it.  Empty where it cannot be made.
  */
 struct span message_question(
     struct claimant *c, const struct variables *variables);
 /*
  * Makes the query of that text and of what the policy's headers are now; NULL
- * where it has none any more, or the text has not the values that they want.
+ * where it has none any more, or asks in other words than it did then.
  * Of the claimant it takes the route, its policy, arena, conf and id.
  */
 const struct message *message_of_question(

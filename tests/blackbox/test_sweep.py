@@ -71,6 +71,21 @@ def questions(gateway, by, word):
                if line.startswith(name))
 
 
+def reload(gateway, config):
+    """Returns how much it had logged before."""
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded", since)
+    return since
+
+
+def nothing_is_asked(gateway, key_id, since):
+    line = gateway.wait_for_log("asked", since, key_id=key_id)
+    equal((line["answer"], line["detail"]),
+          ("unknown", "there is no question to ask"))
+
+
 @test
 def a_name_that_has_moved_to_another_path_asks_nothing_there(bench):
     """Its API may be another one: it says 404 of all."""
@@ -83,15 +98,63 @@ def a_name_that_has_moved_to_another_path_asks_nothing_there(bench):
     config["routes"] = [
         {**route, "path": "/v2/charges", "upstream": "new"},
         {**route, "name": "charges-v1"}]
-    since = len(gateway.events)
-    write(gateway.file, config)
-    gateway.signal(signal.SIGHUP)
-    gateway.wait_for_log("reloaded", since)
-    line = gateway.wait_for_log("asked", since, key_id=key_id)
-    equal((line["answer"], line["detail"]),
-          ("unknown", "there is no question to ask"))
+    nothing_is_asked(gateway, key_id, reload(gateway, config))
     equal(gateway.ask("k").problem, "outcome-unknown")
     equal((new.count(), old.count(method="POST")), (0, 1))
+
+
+@test
+def a_ledger_that_has_moved_is_asked_where_it_is(bench):
+    """The path of before says 404 of all; a retry brings the new one, and by
+    that it is asked about without one, too."""
+    upstream = bench.upstream(then_close(b""))
+    config = configured(bench, upstream, asking(path="/v1/{key}", settle="2s"))
+    gateway = bench.serve(config)
+    upstream.replies["/v1/k"] = answer(404)
+    key_id = fail(gateway)
+    config["routes"][0]["idempotency"] = asking(path="/v2/{key}", settle="2s")
+    nothing_is_asked(gateway, key_id, reload(gateway, config))
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    upstream.replies["/v2/k"] = answer(201, b"it happened")
+    wait_state(gateway, key_id, "COMPLETED")
+    equal({r.target for r in asked(upstream)}, {"/v2/k"})
+    equal(upstream.count(method="POST"), 1)
+
+
+@test
+def an_attempt_under_a_new_file_is_asked_about_as_that_says(bench):
+    upstream = bench.upstream(then_close(b""))
+    config = configured(bench, upstream, asking(path="/v1/{key}", settle="2s"))
+    gateway = bench.serve(config)
+    key_id = fail(gateway)
+    config["routes"][0]["idempotency"] = asking(path="/v2/{key}", settle="0s")
+    since = reload(gateway, config)
+    upstream.replies["/v2/k"] = answer(404)
+    eventually(lambda: gateway.ask("k").status == 502, "it is sent again")
+    upstream.replies["/v2/k"] = answer(201, b"it happened")
+    gateway.wait_for_log("asked", since, key_id=key_id, attempt=2)
+    equal({r.target for r in asked(upstream)}, {"/v2/k"})
+
+
+@test
+def a_tenant_that_moves_into_the_path_is_not_left_out(bench):
+    """Else the platform's own token asks of any merchant."""
+    upstream = bench.upstream(then_close(b""))
+    upstream.replies["/v1/by-key/k"] = answer(201, b"somebody else's")
+    scope = {"scope": [{"basic": "user"}]}
+    own = {"Authorization": "Bearer own"}
+    config = configured(bench, upstream, scope | asking(
+        {**own, "X-Merchant": "{scope:0}"}, path="/v1/by-key/{key}",
+        settle="2s", keys_unique=False))
+    gateway = bench.serve(config)
+    bert = "Basic " + base64.b64encode(b"bert:secret").decode()
+    key_id = fail(gateway, tenant=bert)
+    config["routes"][0]["idempotency"] = scope | asking(
+        own, path="/v1/{scope:0}/by-key/{key}", settle="2s",
+        keys_unique=False)
+    nothing_is_asked(gateway, key_id, reload(gateway, config))
+    equal(gateway.ask("k", tenant=bert).problem, "outcome-unknown")
+    equal(asked(upstream), [])
 
 
 @test

@@ -261,6 +261,8 @@ elseif settle and left <= 0 and caution < '4' and
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
 	begin_to_ask(r, unknown_ms)
+	-- Whoever asks without a client does so in these words from now on.
+	r.asks = asks ~= '' and asks or r.asks
 	r.held = waits and '1' or r.held
 	return hold('RECONCILE')
 end
