@@ -182,16 +182,18 @@ on_asked(void *arg)
 /*
  * The query that rests in the record, of a route that needs one.  NULL, too,
  * where the route of that name does not serve the request any more: its API may
- * be another one, which knows nothing of it.  A path that was cut is not read.
+ * be another one, which knows nothing of it.  Who serves a path that was cut
+ * nobody knows.
  */
 static const struct message *
 query_of(struct probe *p, const struct provenance *from)
 {
 	struct request_target target;
 	const struct conf_route *served = NULL;
-	if (request_target_parse(p->arena, from->path, &target) &&
-	    (!route_find(p->generation->conf, from->method, &target,
-		 &served) ||
+	if (from->path.len > 0 &&
+	    (!request_target_parse(p->arena, from->path, &target) ||
+		!route_find(p->generation->conf, from->method, &target,
+		    &served) ||
 		served != p->route))
 		return NULL;
 	struct claimant like = {

@@ -9,7 +9,7 @@ import signal
 from once import tap
 from once.admin import Admin
 from once.gateway import write
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import Hold, answer, close_unanswered, then_close
 from once.wait import PATIENCE, eventually
 
@@ -86,20 +86,22 @@ def nothing_is_asked(gateway, key_id, since):
           ("unknown", "there is no question to ask"))
 
 
-@test
-def a_name_that_has_moved_to_another_path_asks_nothing_there(bench):
+@each([("a short one", "7"), ("a long one", "7" * 300)])
+def a_name_that_has_moved_to_another_path_asks_nothing_there(bench, account):
     """Its API may be another one: it says 404 of all."""
     old, new = bench.upstream(then_close(b"")), bench.upstream(answer(404))
     config = configured(bench, old, asking(settle="1s"))
     config["upstreams"]["new"] = new.url
-    gateway = bench.serve(config)
-    key_id = fail(gateway)
     route = config["routes"][0]
+    route["path"] = "/v1/{account}/charges"
+    target = f"/v1/{account}/charges"
+    gateway = bench.serve(config)
+    key_id = fail(gateway, target=target)
     config["routes"] = [
-        {**route, "path": "/v2/charges", "upstream": "new"},
+        {**route, "path": "/v2/{account}/charges", "upstream": "new"},
         {**route, "name": "charges-v1"}]
     nothing_is_asked(gateway, key_id, reload(gateway, config))
-    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(gateway.ask("k", target=target).problem, "outcome-unknown")
     equal((new.count(), old.count(method="POST")), (0, 1))
 
 
