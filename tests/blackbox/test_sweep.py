@@ -267,6 +267,20 @@ def a_reload_that_brings_headers_brings_no_keys(bench):
 
 
 @test
+def what_has_no_question_waits_for_who_needs_none(bench):
+    """Another gateway's file may have a witness: it stays on the list."""
+    upstream = bench.upstream(then_close(b""))
+    first = bench.serve(bench.config(upstream))
+    key_id = fail(first)
+    [due] = [n for n in bench.redis.keys() if n.endswith(b"asking:charges")]
+    before = float(bench.redis("ZSCORE", due, key_id))
+    gateway_of(bench, upstream)
+    eventually(lambda: float(bench.redis("ZSCORE", due, key_id) or 0) >
+               before + 590000, "it is put off, and not forgotten")
+    equal(asked(upstream), [])
+
+
+@test
 def the_tenants_values_stand_in_the_question(bench):
     upstream, gateway = begin(bench, asking(
         {"Authorization": "Bearer own", "X-Tenant": "{scope:0}"},

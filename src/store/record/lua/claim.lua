@@ -58,13 +58,18 @@ end
 -- include transitions.lua
 -- include entities.lua
 
-local r = parse(value)
-if r == false then
+-- It stays on the list of what is asked about: another gateway may know how.
+local function put_off(word, r)
 	if policy == 'ask' then
 		redis.pcall('ZADD', asking(claimed), 'XX',
 		    digits(now + LATEST), string.sub(KEYS[1], -32))
 	end
-	return answer('BROKEN')
+	return answer(word, r)
+end
+
+local r = parse(value)
+if r == false then
+	return put_off('BROKEN')
 end
 
 -- The record is this owner's, for one lease from now.
@@ -140,9 +145,11 @@ if policy == 'ask' then
 	local asks_of = asking(claimed)
 	local mine = r and r.state == 'P' and r.owner == owner and r.asked
 	if not mine and (not r or r.state ~= 'U' or was_damaged(r) or
-	    asking(r.known) ~= asks_of or (question == '1' and not r.asks)) then
+	    asking(r.known) ~= asks_of) then
 		redis.pcall('ZREM', asks_of, string.sub(KEYS[1], -32))
 		return answer('GONE', r)
+	elseif not mine and question == '1' and not r.asks then
+		return put_off('GONE', r)
 	end
 	fingerprint, claimed, question = r.fingerprint, r.known, r.question
 	if not mine then
