@@ -45,6 +45,16 @@ conf_shares_method(const struct conf_route *a, const struct conf_route *b)
 	return b->methods.count == 0;
 }
 
+bool
+conf_shares_target(const struct conf_upstream *a, const struct conf_upstream *b)
+{
+	for (size_t i = 0; i < a->n_targets; i++)
+		for (size_t k = 0; k < b->n_targets; k++)
+			if (!strcmp(a->targets[i].url, b->targets[k].url))
+				return true;
+	return false;
+}
+
 const struct conf_header *
 conf_source_header(const struct conf_source *source, const char *name)
 {

@@ -585,6 +585,9 @@ int conf_variable(const struct conf_route *route, struct span name);
 bool conf_has_method(const struct conf_route *route, struct span method);
 bool conf_shares_method(
     const struct conf_route *a, const struct conf_route *b);
+/* Whether the two may send to the same API. */
+bool conf_shares_target(
+    const struct conf_upstream *a, const struct conf_upstream *b);
 /* The header of that name which the source says; NULL: none. */
 const struct conf_header *conf_source_header(
     const struct conf_source *source, const char *name);

@@ -158,7 +158,8 @@ ask_the_same(const struct conf_route *a, const struct conf_route *b)
 {
 	const struct conf_reconcile *first = &a->idempotency->reconcile;
 	const struct conf_reconcile *second = &b->idempotency->reconcile;
-	bool same = a->upstream == b->upstream &&
+	bool same = a->upstream != NULL && b->upstream != NULL &&
+	    conf_shares_target(a->upstream, b->upstream) &&
 	    first->n_headers == second->n_headers &&
 	    first->path.text != NULL && second->path.text != NULL &&
 	    !strcmp(first->path.text, second->path.text);
@@ -172,9 +173,21 @@ ask_the_same(const struct conf_route *a, const struct conf_route *b)
 	return same;
 }
 
+/* By what one key is another one there; NULL: it is the same. */
+static const char *
+keys_part(const struct conf_idempotency *a, const struct conf_idempotency *b)
+{
+	bool same = a->scope.count == b->scope.count;
+	for (size_t i = 0; same && i < a->scope.count; i++)
+		same = scopes_same(&a->scope.list[i], &b->scope.list[i]);
+	if (strcmp(a->namespace.text, b->namespace.text) != 0)
+		return "namespace";
+	return same ? NULL : "scope";
+}
+
 /*
- * A key of two namespaces is two payments, and the API would be asked for one:
- * a refund was made, as the charge of that number is found.
+ * A key of two namespaces, or scopes, is two payments, and the API would be
+ * asked for one: a refund was made, as the charge of that number is found.
  */
 static void
 check_shared(const struct asker *a)
@@ -183,15 +196,17 @@ check_shared(const struct asker *a)
 	for (size_t i = 0; i < a->route->index; i++) {
 		const struct conf_route *other = &conf->routes[i];
 		if (other->idempotency == NULL || other->observes ||
-		    !ask_the_same(other, a->route) ||
-		    !strcmp(other->idempotency->namespace.text,
-			a->route->idempotency->namespace.text))
+		    !ask_the_same(other, a->route))
 			continue;
-		COMPLAIN(a, "/routes/%zu has another \"namespace\" and asks "
+		const char *parted =
+		    keys_part(other->idempotency, a->route->idempotency);
+		if (parted == NULL)
+			continue;
+		COMPLAIN(a, "/routes/%zu has another \"%s\" and asks "
 		    "the same: the answer could be of its payment with that "
 		    "key; let \"path\" say which is meant, or say "
 		    "\"keys_unique\": true, if no two of them have the same "
-		    "key there", i);
+		    "key there", i, parted);
 		return;
 	}
 }

@@ -166,16 +166,6 @@ compare_option(const struct change *change, const struct conf_route *route,
 	free(other);
 }
 
-static bool
-shares_target(const struct conf_upstream *a, const struct conf_upstream *b)
-{
-	for (size_t i = 0; i < a->n_targets; i++)
-		for (size_t k = 0; k < b->n_targets; k++)
-			if (!strcmp(a->targets[i].url, b->targets[k].url))
-				return true;
-	return false;
-}
-
 /* Of a route that takes over what another one had, by some of its methods. */
 static void
 compare_routes(const struct change *change, const struct conf_route *route,
@@ -201,7 +191,7 @@ compare_routes(const struct change *change, const struct conf_route *route,
 #undef KEY_OPTION
 	/* Another API knows nothing of it, and says that it did not happen. */
 	if (route->idempotency->reconcile.path.text != NULL &&
-	    !shares_target(route->upstream, before->upstream))
+	    !conf_shares_target(route->upstream, before->upstream))
 		warning_add(change->complaints,
 		    mem_printf("/routes/%u/upstream", route->index),
 		    "route \"%s\": what is unknown of route \"%s\" was sent to "
