@@ -35,7 +35,7 @@ struct json {
 	};
 	struct json *next; /* in the array or object that holds it */
 	struct span name;  /* of a member; unescaped */
-	const char *name_at; /* NULL: of an element */
+	const char *name_at; /* NULL: of an array's element */
 	const char *at;
 };
 

@@ -94,8 +94,9 @@ span_trim(struct span s)
 }
 
 /*
- * Takes a word off the front of *s; false where it does not begin with it.  Most
- * words are a byte or two, which is all that is compared where this is inlined.
+ * Takes a word off the front of *s; false where it does not begin with it.
+ * Most words are a byte or two, which is all that is compared where this is
+ * inlined.
  */
 __attribute__((always_inline)) static inline bool
 span_skip(struct span *s, struct span word)

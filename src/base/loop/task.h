@@ -6,12 +6,13 @@
 struct loop;
 
 /*
- * A task is something that its owner will do later in this turn.  It is a
- * member of the owner, and is on the loop's ready list once or not at all.  The
- * loop's own thread.
+ * A task is something to do later.  What an owner will do in this turn is a
+ * member of it, on the loop's ready list once or not at all, and of the loop's
+ * own thread.  What other threads post, and what rests for a turn, is a task of
+ * the heap.
  */
 struct task {
-	struct list link; /* in the loop's ready list */
+	struct list link; /* in the list of those that wait */
 	void (*run)(void *arg);
 	void *arg;
 };
@@ -22,7 +23,7 @@ void task_ready(struct loop *loop, struct task *task);
 /* Takes it off the list, if it is on it. */
 void task_cancel(struct task *task);
 
-/* A task of the heap, that task_run_all frees. */
+/* A task of the heap, that task_run_all frees.  Any thread. */
 struct task *task_new(void (*run)(void *arg), void *arg);
 /* Runs such tasks from the first on, until none is in the list. */
 void task_run_all(struct list *tasks);

@@ -40,8 +40,8 @@ enum journal_health {
 /*
  * Checks, at most once a second by now_us, a time of clock_us(), whether the
  * file can be written, without waiting for the disk.  It is unwell when the
- * disk has less than 1 MiB left, and to be tried after a failed write, and when
- * somebody removed the file.
+ * disk has less than 1 MiB left or does not say, and for a second after a
+ * failed write or when somebody removed the file; then it is to be tried.
  */
 enum journal_health journal_check(struct journal *journal, int64_t now_us);
 /* Writes something and waits until the disk has it; true: it is writable. */

@@ -32,14 +32,15 @@ struct record {
 	struct span fingerprint;
 	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
-	/* The value has them not; set where operators see it (records.h): */
+	/* The value has them not, and only records.h sets them, for operators: */
 	struct key_id key_id;
 	int64_t expires_ms; /* 0: never */
 };
 
 /*
  * Reads a value, up to rest; E_MALFORMED where it is no record of our versions
- * ("o1", and "o2" with notes, which are for the scripts).
+ * ("o1", and "o2" with notes, which are for the scripts), and nothing of
+ * *ret_record may be read then.
  */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 
