@@ -21,12 +21,13 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 def lost_at_complete(bench, how, reply=None, store=None, **idempotency):
-    """A payment whose Redis is gone when the upstream has answered."""
+    """A payment whose Redis is gone when the upstream has answered.  Of two
+    workers one may deliver it before the other one has found Redis again."""
     upstream = bench.upstream(reply)
     redis = bench.own_redis(*DURABLE)
     gateway = bench.gateway(
         upstream, idempotency={"lease": "8s", **idempotency}, redis=redis,
-        store=store or {})
+        store=store or {}, workers=1)
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
