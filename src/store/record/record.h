@@ -32,7 +32,7 @@ struct record {
 	struct span fingerprint;
 	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
-	/* The value has them not, and only records.h sets them, for operators: */
+	/* The value has them not; records.h sets them, for operators: */
 	struct key_id key_id;
 	int64_t expires_ms; /* 0: never */
 };
