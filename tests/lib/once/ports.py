@@ -6,6 +6,8 @@ of them while its server is down."""
 import random
 import socket
 
+given = set()  # to servers of this process, which may not have begun yet
+
 
 def is_free(port):
     with socket.socket() as sock:
@@ -20,12 +22,13 @@ def free_ports(count):
     with open("/proc/sys/net/ipv4/ip_local_port_range",
               encoding="ascii") as file:
         end = int(file.read().split()[0])
-    found = set()
+    found = []
     while len(found) < count:
         port = random.randrange(min(10000, end // 2), end)
-        if is_free(port):
-            found.add(port)
-    return list(found)
+        if port not in given and is_free(port):
+            given.add(port)
+            found.append(port)
+    return found
 
 
 def free_port():
