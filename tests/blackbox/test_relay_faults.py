@@ -404,6 +404,26 @@ def a_relay_that_was_taken_away_is_not_waited_for(bench):
     assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 300
 
 
+@test
+def a_place_that_another_gateway_has_forgotten_is_there_again(bench):
+    """That knows of no such relay, as one of an earlier file; and nothing is
+    brought meanwhile."""
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 100, "overflow": "refuse"})
+    place = ("onceproxy:{0}:relayed", "ledger")
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    pay(gateway, 0, 10)
+    ledger.wait_for(20)
+    last = ledger.redis("XREVRANGE", "onceproxy:{0}:events", "+", "-",
+                        "COUNT", "1")[0][0]
+    eventually(lambda: last in (ledger.redis("HGET", *place) or b""),
+               "the relay's place is there")
+    ledger.redis("HDEL", *place)
+    eventually(lambda: last in (ledger.redis("HGET", *place) or b""),
+               "it is there again")
+
+
 if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
 else:

@@ -166,6 +166,9 @@ take_shard(struct relay_stream *stream, unsigned i, struct words *words)
 		shard->heard = true;
 		shard->at = shard->saved = stood;
 		shard->moved = stream->reads;
+	} else if (stream->reads && !stood.known) {
+		/* A gateway that knows of no such relay has forgotten it. */
+		shard->moved = true;
 	}
 	compare_with(stream, i, length, added, &last);
 	for (; count > 0 && !words->odd; count--, taken++)
