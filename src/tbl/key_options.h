@@ -42,9 +42,13 @@ STORE_OPTION("shards")
 	"where the route compares that"
 SOURCE_OPTION("key", "what was executed has another key by now, and a message "
 	"that comes again is executed again")
-/* A position has the name of its broker in it. */
-SOURCE_OPTION("broker", "that name is in the key of a message that has none of "
-	"its own: one that comes again is executed again")
+/* A position has these names in it. */
+#define IN_THE_KEY \
+	"that name is in the key of a message that has none of its own: one " \
+	"that comes again is executed again"
+SOURCE_OPTION("broker", IN_THE_KEY)
+SOURCE_OPTION("stream", IN_THE_KEY)
+SOURCE_OPTION("table", IN_THE_KEY)
 /* Its keys are the route's, and the path may be compared. */
 SOURCE_OPTION("request.path", "a message that comes again is executed again "
 	"where the route, or what the path says of its tenant, has other keys, "
@@ -53,12 +57,12 @@ SOURCE_OPTION("group", "another group reads all that is there anew, and "
 	"executes again what has no record any more")
 SOURCE_OPTION("finish", "rows that were finished may be unread again, and "
 	"those that have no record any more are executed again")
-SOURCE_OPTION("columns.id", "that is in the key of a message that has none of "
-	"its own: one that comes again is executed again")
+SOURCE_OPTION("columns.id", IN_THE_KEY)
 SOURCE_OPTION("columns.headers", "a message may have another key there: one "
 	"that comes again is executed again")
 SOURCE_OPTION("request.method", TAKEN_FOR_ANOTHER)
 SOURCE_OPTION("request.body.field", TAKEN_FOR_ANOTHER)
 SOURCE_OPTION("columns.payload", TAKEN_FOR_ANOTHER)
+#undef IN_THE_KEY
 #undef TAKEN_FOR_ANOTHER
 #endif

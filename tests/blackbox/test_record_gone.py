@@ -149,6 +149,24 @@ def nor_is_one_executed_whose_key_a_reload_has_changed(bench, in_flight):
 
 
 @test
+def nor_is_one_whose_stream_has_another_name_by_now(bench):
+    """That name is in its key, so that no record has the new one."""
+    lost = Lost(bench, key="position").held()
+    lost.answer = answer(201)
+    of_source = lost.config["sources"]["charges"]
+    of_source["stream"] = "renamed"
+    lost.stream.redis("RENAME", lost.stream.name, "renamed")
+    since = len(lost.gateway.events)
+    write(lost.gateway.file, lost.config)
+    lost.gateway.signal(signal.SIGHUP)
+    line = lost.gateway.wait_for_log("reload_keys", since)
+    equal(line["member"], "/sources/charges/stream")
+    lost.gateway.wait_for_log("message_record_gone", since)
+    eventually(lambda: lost.shown().get("state") == "held", "it is held")
+    equal(lost.upstream.count(), 1)
+
+
+@test
 def it_is_executed_where_an_operator_releases_its_key(bench):
     lost = Lost(bench).held().lose()
     stays_held(lost)

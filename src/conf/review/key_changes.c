@@ -243,9 +243,10 @@ compare_source_option(const struct change *change,
     const struct conf_source *before, const struct conf_source *source,
     const char *path, const char *loss)
 {
-	/* A key of the message's own has no name of a broker in it. */
-	bool counts = strcmp(path, "broker") != 0 ||
-	    source->key < SOURCE_KEY_POINTERS;
+	/* A key of the message's own has no name of its place in it. */
+	bool place = !strcmp(path, "broker") || !strcmp(path, "stream") ||
+	    !strcmp(path, "table");
+	bool counts = !place || source->key < SOURCE_KEY_POINTERS;
 	const struct json_place all = {NULL, "sources", 0};
 	const struct json_place at = {&all, source->name, 0};
 	char *from = shown_text(GROUP_SOURCE, path, before);

@@ -69,10 +69,11 @@ name_of(const struct delivery *d)
 {
 	struct digest digest;
 	struct key_id name;
+	/*
+	 * Of any stream or table of the source: a reload may spell the name in
+	 * another way, or find what was renamed.
+	 */
 	digest_begin(&digest, SPAN("sent"), SPAN(""));
-	/* A reload may name another stream, which has the same ids. */
-	digest_part(&digest, span_str(d->source->source->stream));
-	digest_part(&digest, span_str(d->source->source->table));
 	digest_part(&digest, d->message->position);
 	digest_end(&digest, name.bytes);
 	return name;
