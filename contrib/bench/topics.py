@@ -20,8 +20,9 @@ def fetch():
     where = os.path.join(TOP, "build", "bench")
     subprocess.run(
         ["bash", "-euc", 'top=$1 build=$2; '
-         '. "$top/contrib/lib-debian.sh"; need_packages $kafka_packages '
-         'python3-confluent-kafka; fetch_kafka "$build"', "fetch", TOP, where],
+         '. "$top/contrib/lib-debian.sh"; need_packages maven '
+         'default-jdk-headless python3-confluent-kafka; '
+         'fetch_kafka "$build"', "fetch", TOP, where],
         check=True, stdout=sys.stderr)
     return where
 
