@@ -67,13 +67,17 @@ enum { SENT_MOST = 1 << 16 };
 static struct key_id
 name_of(const struct delivery *d)
 {
+	struct span table = span_str(d->source->source->table), schema;
 	struct digest digest;
 	struct key_id name;
-	/*
-	 * Of any stream or table of the source: a reload may spell the name in
-	 * another way, or find what was renamed.
-	 */
 	digest_begin(&digest, SPAN("sent"), SPAN(""));
+	/*
+	 * A reload may name another stream or table, which has the same ids, or
+	 * spell this one's name in another way.
+	 */
+	span_cut(&table, '.', &schema);
+	digest_part(&digest, span_str(d->source->source->stream));
+	digest_part(&digest, table);
 	digest_part(&digest, d->message->position);
 	digest_end(&digest, name.bytes);
 	return name;
