@@ -19,7 +19,7 @@
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY ⇢ BURIED ............. FINISH
  *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
- *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH
+ *     it has no outcome, and may have a letter: SEEK ⇢ SOUGHT FINISH, or TURN
  *       that is of another: CONFIRM ⇢ CONFIRMED ........... SEEK again
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ RESTED .............. FINISH again
@@ -426,11 +426,15 @@ delivery_letter_name(const struct delivery *d)
 static bool
 may_have_letter(const struct delivery *d)
 {
+	return !d->sought && d->message->again &&
+	    !source_standing_has_one_reader(d->source);
+}
+
+static bool
+has_letter(const struct delivery *d)
+{
 	return !d->sought &&
-	    ((d->message->again &&
-		 !source_standing_has_one_reader(d->source)) ||
-		letters_may_be_written(
-		    &d->source->letters, d->message->position));
+	    letters_may_be_written(&d->source->letters, d->message->position);
 }
 
 /* It is the first of its lane. */
@@ -444,7 +448,8 @@ delivery_turned(struct machine *machine)
 	if (!letters_are_known(letters) ||
 	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	if (may_have_letter(d))
+	d->seeks = may_have_letter(d);
+	if (has_letter(d) || (d->seeks && d->buried))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
 	d->parks = lane_of(d) != NULL &&
 	    letters_have_lane(letters, &d->lane) && INVARIANT(behind_a_letter);
@@ -531,7 +536,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	 * Its broker may not have taken the end of what is a letter already, or
 	 * not that of whoever had it before.
 	 */
-	d->was_letter |= d->buried || may_have_letter(d);
+	d->was_letter |= d->buried || may_have_letter(d) || has_letter(d);
 	d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	d->dropped = inquiry;

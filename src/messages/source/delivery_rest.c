@@ -11,7 +11,7 @@
  * somebody else is at its key; nobody knows its outcome; it did not work out.
  */
 enum {
-	LOOK_MS = 200,      /* what is about to be known is looked for again */
+	LOOK_MOST_MS = 200,
 	STAND_MS = 500,     /* of a letter, while its source stands still */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_FIRST_MS = 1000,
@@ -303,8 +303,12 @@ delivery_rest_unsent(struct machine *machine)
 	    d, d->source->source->retry_first_ms, DELIVERY_SHAPE);
 }
 
+/* What is about to be known is so within a millisecond, or after some time. */
 enum after
 delivery_rest_look(struct machine *machine)
 {
-	return delivery_rest(delivery_of(machine), LOOK_MS, DELIVERY_SHAPE);
+	struct delivery *d = delivery_of(machine);
+	int64_t age_ms = (clock_us() - d->began_us) / 1000;
+	return delivery_rest(
+	    d, age_ms < LOOK_MOST_MS ? age_ms : LOOK_MOST_MS, DELIVERY_SHAPE);
 }
