@@ -131,7 +131,7 @@ access_log(const struct request *r, int64_t took_us)
 	log_span(&line, "request_id", r->c.id);
 	log_str(&line, "route", r->c.route ? r->c.route->name : "-");
 	log_span(&line, "method", r->x->head.method);
-	log_path(&line, r->c.head.target.path);
+	log_cut(&line, "path", r->c.head.target.path, LOG_PATH_BYTES);
 	if (status != 0)
 		log_int(&line, "status", status);
 	log_str(&line, "outcome", access_log_outcomes[r->c.outcome]);
@@ -149,11 +149,11 @@ access_log(const struct request *r, int64_t took_us)
 		log_span(&line, "trace_id", trace_id);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
-	log_ms(&line, "total_ms", took_us);
+	log_put_ms(&line, SPAN("total_ms"), took_us);
 	if (r->c.store_us >= 0)
-		log_ms(&line, "store_ms", r->c.store_us);
+		log_put_ms(&line, SPAN("store_ms"), r->c.store_us);
 	if (r->c.upstream_us >= 0)
-		log_ms(&line, "upstream_ms", r->c.upstream_us);
+		log_put_ms(&line, SPAN("upstream_ms"), r->c.upstream_us);
 	if (r->c.target != NULL)
 		log_str(&line, "upstream", r->c.target->url);
 	log_span(&line, "client", r->x->client);

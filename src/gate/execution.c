@@ -690,7 +690,7 @@ log_doubt(const struct execution *e)
 	struct logline line = execution_log(e, event);
 	if (!e->only_asks) {
 		log_span(&line, "method", e->message.method);
-		log_path(&line, path);
+		log_cut(&line, "path", path, LOG_PATH_BYTES);
 	}
 	if (target != NULL)
 		log_str(&line, "target", target->url);

@@ -136,7 +136,7 @@ on_expired(struct store_call *call, enum call_end how, int error,
 	label_log(&line, &call->store->conf->store, &call->key_id, &from);
 	if (from.path.len > 0) {
 		log_span(&line, "method", from.method);
-		log_path(&line, from.path);
+		log_cut(&line, "path", from.path, LOG_PATH_BYTES);
 	}
 	log_int(&line, "attempt", reply->attempt);
 	log_str(&line, "reason", reason_word(reason));

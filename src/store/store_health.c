@@ -159,7 +159,8 @@ store_health_note_server(struct store_health *health,
 	if (another) {
 		struct logline line = log_begin(EV_store_replaced);
 		log_span(&line, "run_id", run_id);
-		log_bool(&line, "append_only_file", durable);
+		log_word(
+		    &line, "append_only_file", durable ? "true" : "false");
 		log_end(&line);
 	}
 	if (forgetful)

@@ -471,7 +471,7 @@ begin(struct run *run)
 	enum kind list[ASKED_MAX];
 	size_t count = 0;
 	read_words(run, fuzz_cut(&run->input, '\n'), list, &count);
-	log_set_level((enum log_level)(LOG_ERROR + 1));
+	log_level = LOG_ERROR + 1;
 	fake_link_begin();
 	atomic_init(&run->budget.used, 0);
 	atomic_init(&run->budget.limit, 1 << 20);

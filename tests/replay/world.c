@@ -281,7 +281,7 @@ world_begin(const struct scenario *scenario)
 {
 	if (world.scenario != scenario) {
 		randombytes_set_implementation(&not_random);
-		log_set_level((enum log_level)(LOG_ERROR + 1));
+		log_level = LOG_ERROR + 1;
 		make_confs(scenario);
 	}
 	struct world old = world;
@@ -304,7 +304,7 @@ world_begin(const struct scenario *scenario)
 	redis_clear();
 	fake_broker_begin();
 	if (world.loud)
-		log_set_level(LOG_DEBUG);
+		log_level = LOG_DEBUG;
 	while (world.n_clients < CALLERS_MAX &&
 	    scenario->callers[world.n_clients].key != NULL) {
 		unsigned i = world.n_clients++;

@@ -44,15 +44,15 @@ static const struct {
 };
 
 /*
- * The globals of the program: which lines are wanted, the member that all of
- * them have, and how many of them found no room.
+ * The globals of the program: which lines are wanted, how many of them found no
+ * room, and the member that all of them have.
  */
-static atomic_int log_level = LOG_INFO;
+atomic_int log_level = LOG_INFO;
+atomic_uint_fast64_t log_dropped;
 static struct {
 	char bytes[96];
 	size_t len;
 } instance;
-static atomic_uint_fast64_t all_dropped;
 
 static _Thread_local struct {
 	char bytes[BUFFER_BYTES];
@@ -61,29 +61,11 @@ static _Thread_local struct {
 	int64_t dropped; /* lines that found no room */
 } buffer;
 
-void
-log_set_level(enum log_level level)
-{
-	atomic_store(&log_level, (int)level);
-}
-
-uint64_t
-log_dropped(void)
-{
-	return atomic_load(&all_dropped);
-}
-
-static bool
-level_counts(enum log_level level)
-{
-	return (int)level >=
-	    atomic_load_explicit(&log_level, memory_order_relaxed);
-}
-
 bool
 log_wants(enum event event)
 {
-	return level_counts(events[event].level);
+	return (int)events[event].level >=
+	    atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
 /* --- bytes --- */
@@ -190,17 +172,19 @@ put_time(void)
 	buffer.len += DATE + 5;
 }
 
-static struct logline
-begin_line(enum event event, enum log_level level, struct span beginning)
+struct logline
+log_begin_as(enum event event, bool warning)
 {
-	struct logline line = {level_counts(level)};
+	enum log_level level = warning ? LOG_WARN : events[event].level;
+	struct logline line = {(int)level >=
+	    atomic_load_explicit(&log_level, memory_order_relaxed)};
 	if (!line.wanted)
 		return line;
 	if (sizeof buffer.bytes - buffer.len < LINE_BYTES + 2)
 		log_flush();
 	if (sizeof buffer.bytes - buffer.len < LINE_BYTES + 2) {
 		buffer.dropped++;
-		atomic_fetch_add(&all_dropped, 1);
+		atomic_fetch_add(&log_dropped, 1);
 		line.wanted = false;
 		return line;
 	}
@@ -210,28 +194,15 @@ begin_line(enum event event, enum log_level level, struct span beginning)
 		struct logline gap = log_begin(EV_log_dropped);
 		log_int(&gap, "lines", dropped);
 		log_end(&gap);
-		return begin_line(event, level, beginning);
+		return log_begin_as(event, warning);
 	}
 	buffer.line = buffer.len;
 	put_time();
-	put_span(beginning);
+	put_span(warning ? events[event].warning : events[event].beginning);
 	put_span(span_of(instance.bytes, instance.len));
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;
-}
-
-struct logline
-log_begin(enum event event)
-{
-	return begin_line(
-	    event, events[event].level, events[event].beginning);
-}
-
-struct logline
-log_begin_warning(enum event event)
-{
-	return begin_line(event, LOG_WARN, events[event].warning);
 }
 
 /*
@@ -319,19 +290,10 @@ log_put_ms(struct logline *line, struct span name, int64_t us)
 }
 
 void
-log_bool(struct logline *line, const char *name, bool value)
+log_word(struct logline *line, const char *name, const char *word)
 {
-	if (!line->wanted || !begin_member(span_str(name), 1))
-		return;
-	put_span(value ? SPAN("true") : SPAN("false"));
-}
-
-void
-log_null(struct logline *line, const char *name)
-{
-	if (!line->wanted || !begin_member(span_str(name), 1))
-		return;
-	put_span(SPAN("null"));
+	if (line->wanted && begin_member(span_str(name), 1))
+		put_span(span_str(word));
 }
 
 void

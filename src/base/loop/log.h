@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,10 +32,10 @@ enum event {
  * the name of the gateway as "instance": 64 letters, digits and . _ - at most.
  */
 void log_open(const char *name);
-/* The number of lines that found no room, in all threads.  Any thread. */
-uint64_t log_dropped(void);
-/* Lines below this level are dropped; set before the threads start. */
-void log_set_level(enum log_level level);
+/* The number of lines that found no room, in all threads. */
+extern atomic_uint_fast64_t log_dropped;
+/* Lines below this level are dropped. */
+extern atomic_int log_level;
 bool log_wants(enum event event);
 
 /* A line in the making: log_begin, any members, log_end. */
@@ -44,11 +45,16 @@ struct logline {
 
 /*
  * Begins a line, with ts, level, event and, where tbl/events.h has any, its
- * words.
+ * words.  It may be a warning this time, whatever its event usually is.
  */
-struct logline log_begin(enum event event);
-/* Begins a line that is a warning this time, whatever its event usually is. */
-struct logline log_begin_warning(enum event event);
+struct logline log_begin_as(enum event event, bool warning);
+
+static inline struct logline
+log_begin(enum event event)
+{
+	return log_begin_as(event, false);
+}
+
 /*
  * A text of at most that many bytes: the rest is shown as "…", as in any text
  * for which a line has no room.
@@ -58,6 +64,9 @@ void log_put_text(struct logline *line, struct span name, struct span value,
 void log_put_int(struct logline *line, struct span name, int64_t value);
 /* us, microseconds, is written as milliseconds with three decimals. */
 void log_put_ms(struct logline *line, struct span name, int64_t us);
+
+/* So much of a path is shown. */
+enum { LOG_PATH_BYTES = 1024 };
 
 /* Here a literal is the name, whose length the compiler knows. */
 static inline void
@@ -85,21 +94,8 @@ log_int(struct logline *line, const char *name, int64_t value)
 	log_put_int(line, span_str(name), value);
 }
 
-static inline void
-log_ms(struct logline *line, const char *name, int64_t us)
-{
-	log_put_ms(line, span_str(name), us);
-}
-
-/* A path; of one that is longer, the first kilobyte is shown. */
-static inline void
-log_path(struct logline *line, struct span path)
-{
-	log_cut(line, "path", path, 1024);
-}
-
-void log_bool(struct logline *line, const char *name, bool value);
-void log_null(struct logline *line, const char *name);
+/* A word of JSON: true, false or null. */
+void log_word(struct logline *line, const char *name, const char *word);
 /* A list of strings. */
 void log_list(struct logline *line, const char *name, const char *const *list,
     size_t count);

@@ -219,8 +219,7 @@ message_end_log(const struct delivery *d)
 	if (!wanted && !d->buried)
 		return;
 	int status = delivery_status(d);
-	struct logline line = d->buried ? log_begin_warning(EV_message)
-					: log_begin(EV_message);
+	struct logline line = log_begin_as(EV_message, d->buried);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, "outcome", source_meter_outcome(d->outcome));
@@ -228,7 +227,7 @@ message_end_log(const struct delivery *d)
 		log_str(&line, "reason", source_meter_outcome(d->reason));
 	/* Another reader has finished it. */
 	if (d->finish.finished == BROKER_NOT_PENDING)
-		log_bool(&line, "elsewhere", true);
+		log_word(&line, "elsewhere", "true");
 	if (d->route != NULL)
 		log_str(&line, "route", d->route);
 	if (d->label.len > 0)
@@ -242,7 +241,7 @@ message_end_log(const struct delivery *d)
 	if (d->detail.len > 0)
 		log_cut(&line, "detail", d->detail, 256);
 	if (d->replay != NULL && d->replay->act == LETTER_REPLAY)
-		log_bool(&line, "replayed", true);
-	log_ms(&line, "total_ms", clock_us() - d->began_us);
+		log_word(&line, "replayed", "true");
+	log_put_ms(&line, SPAN("total_ms"), clock_us() - d->began_us);
 	log_end(&line);
 }

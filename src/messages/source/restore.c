@@ -49,7 +49,7 @@ end(struct restore *r, const char *why)
 		why = "Redis has lost its data meanwhile: say it again.";
 	struct logline line = why == NULL
 	    ? log_begin(EV_source_restored)
-	    : log_begin_warning(EV_source_not_restored);
+	    : log_begin_as(EV_source_not_restored, true);
 	log_str(&line, "source", s->source->name);
 	log_int(&line, "restored", (int64_t)r->restored);
 	log_int(&line, "there", (int64_t)r->there);

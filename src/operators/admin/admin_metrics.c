@@ -609,7 +609,7 @@ put_known(struct metrics *m)
 	} else if (m->id == METRIC_STORE_UP) {
 		put_value(m, store_is_up(admin->store));
 	} else if (m->id == METRIC_LOG_DROPPED) {
-		put_value(m, log_dropped());
+		put_value(m, log_dropped);
 	} else if (m->id == METRIC_BUILD_INFO) {
 		put_of(m, "version", PACKAGE_VERSION, 1);
 	} else if (m->id == METRIC_START_TIME) {

@@ -118,7 +118,7 @@ static void on_adopted(void *arg);
 static void
 adopt_conf(struct serve *s, const struct conf *next)
 {
-	log_set_level((enum log_level)next->log_level);
+	log_level = (int)next->log_level;
 	certificates_log(next);
 	/* The rest of what leads to the store's Redis waits for a restart. */
 	if (conf_restart_keeps_certificates(s->conf, next))
@@ -308,7 +308,7 @@ log_ready(const struct serve *s)
 	if (s->admin_listeners.count > 0)
 		log_str(&line, "admin", s->admin_listeners.list[0].text);
 	else
-		log_null(&line, "admin");
+		log_word(&line, "admin", "null");
 	log_str(&line, "version", PACKAGE_VERSION);
 	log_int(&line, "workers", s->conf->workers);
 	log_end(&line);
@@ -442,7 +442,7 @@ serve_run(const struct command_line *line)
 	const struct conf *conf = print_unless_valid(file);
 	if (conf == NULL)
 		return 1;
-	log_set_level((enum log_level)conf->log_level);
+	log_level = (int)conf->log_level;
 	log_open(conf->instance);
 	struct logline starting = log_begin(EV_starting);
 	log_str(&starting, "version", PACKAGE_VERSION);

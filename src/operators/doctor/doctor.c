@@ -112,7 +112,7 @@ doctor_run(const struct command_line *line)
 	const struct conf *conf = conf_load(line->file, false, &complaints);
 	struct doctor doctor = {.file = line->file, .conf = conf};
 	/* The parts of a gateway that are used here write no log. */
-	log_set_level(LOG_ERROR);
+	log_level = LOG_ERROR;
 	if (line->acl && conf != NULL) {
 		char *acl = rights_acl(conf);
 		puts(acl);

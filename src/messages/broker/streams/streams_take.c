@@ -145,7 +145,8 @@ read_made(struct streams *streams, const redisReply *reply)
 		log_str(&line, "source", source->name);
 		log_str(&line, "stream", source->stream);
 		log_str(&line, "group", source->group);
-		log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+		log_word(&line, "stream_was_missing",
+		    how == MADE_STREAM ? "true" : "false");
 		log_end(&line);
 	}
 	/* As it had been seen last. */
