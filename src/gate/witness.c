@@ -802,7 +802,7 @@ database_free(struct witness_database *database)
 	free(database->broker.name);
 	free(database->broker.postgres);
 	secret_free(database->broker.password);
-	loop_rest(database->all->worker->loop, database, free);
+	task_rest(database->all->worker->loop, database, free);
 }
 
 /* Each minute; what nobody needs any more is given up. */

@@ -70,12 +70,6 @@ loop_unhook(struct hook *hook)
 	list_remove(&hook->link);
 }
 
-void
-loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
-{
-	turn_rest(&loop->state, ptr, destroy);
-}
-
 static void
 run_posted(struct loop *loop)
 {

@@ -40,24 +40,6 @@ on_alarm(uv_timer_t *alarm)
 	loop->polled_ms = loop_now_ms(loop);
 }
 
-/* Sets libuv's one timer to our earliest timer, if that is earlier. */
-static void
-set_poll_timeout(struct loop *loop)
-{
-	int64_t at_ms = timer_next(&loop->state.timers);
-	/*
-	 * An alarm that is too early does no harm: most timers are deadlines
-	 * that never fire, and setting it anew for each would cost time.
-	 */
-	if (at_ms < 0 || loop->due != DUE_NONE ||
-	    (loop->alarm_at_ms >= 0 && loop->alarm_at_ms <= at_ms))
-		return;
-	int64_t wait_ms = at_ms - loop_now_ms(loop);
-	loop->alarm_at_ms = at_ms;
-	uv_timer_start(
-	    &loop->alarm, on_alarm, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
-}
-
 static void
 on_unfinished(uv_idle_t *idle)
 {
@@ -77,7 +59,18 @@ on_turn_end(uv_prepare_t *prepare)
 		loop->due = DUE_POLLED;
 		more = true;
 	}
-	set_poll_timeout(loop);
+	/*
+	 * An alarm that is too early does no harm: most timers are deadlines
+	 * that never fire, and setting it anew for each would cost time.
+	 */
+	int64_t at_ms = timer_next(&loop->state.timers);
+	if (at_ms >= 0 && loop->due == DUE_NONE &&
+	    (loop->alarm_at_ms < 0 || loop->alarm_at_ms > at_ms)) {
+		int64_t wait_ms = at_ms - loop_now_ms(loop);
+		loop->alarm_at_ms = at_ms;
+		uv_timer_start(&loop->alarm, on_alarm,
+		    wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+	}
 	if (more)
 		uv_idle_start(&loop->unfinished, on_unfinished);
 	else
@@ -97,12 +90,6 @@ loop_unhook(struct hook *hook)
 {
 	must(list_linked(&hook->link));
 	list_remove(&hook->link);
-}
-
-void
-loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
-{
-	turn_rest(&loop->state, ptr, destroy);
 }
 
 /* --- other threads --- */

@@ -46,14 +46,6 @@ void loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg);
 void loop_unhook(struct hook *hook);
 
-/* --- resting --- */
-
-/*
- * Calls destroy(ptr) at the end of the next turn: until then it rests, as a
- * late event of this turn may still point to it.
- */
-void loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr));
-
 /* --- other threads --- */
 
 /* Makes the loop's thread call run(arg); any thread may post. */

@@ -26,6 +26,14 @@ task_cancel(struct task *task)
 
 struct task *
 task_new(void (*run)(void *arg), void *arg)
+void
+task_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
+{
+	struct loop_state *state = loop_state_of(loop);
+	list_add_first(&state->rested, &task_new(destroy, ptr)->link);
+	state->rests = true;
+}
+
 {
 	struct task *task = mem_zero(sizeof *task);
 	task_init(task, run, arg);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/loop/loop_state.h"
 #include "base/loop/timer.h"
 #include "base/mem.h"
@@ -112,13 +110,4 @@ timer_fire(struct timer_heap *heap, int64_t now_ms)
 		heap_remove(heap, timer);
 		timer->fire(timer->arg);
 	}
-}
-
-void
-timer_forget(struct timer_heap *heap)
-{
-	for (unsigned i = 1; i <= heap->count; i++)
-		heap->list[i]->position = 0;
-	free(heap->list);
-	*heap = (struct timer_heap){0};
 }

@@ -46,5 +46,3 @@ struct timer_heap; /* in loop/loop_state.h */
 int64_t timer_next(const struct timer_heap *heap);
 /* Fires what is due by now; no more timers than were set when it was called. */
 void timer_fire(struct timer_heap *heap, int64_t now_ms);
-/* Forgets all timers, and frees the heap. */
-void timer_forget(struct timer_heap *heap);

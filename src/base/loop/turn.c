@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/loop/task.h"
 #include "base/loop/timer.h"
 #include "base/loop/turn.h"
@@ -13,7 +15,7 @@ enum { ROUNDS_MAX = 64, TASKS_MAX = 4096 };
 static void
 run_task(struct loop_state *state)
 {
-	struct task *task = LIST_FIRST(&state->ready, struct task, link);
+	struct task *task = CONTAINER_OF(state->ready.next, struct task, link);
 	task_cancel(task);
 	task->run(task->arg);
 }
@@ -54,14 +56,6 @@ turn_run_ready(struct loop_state *state)
 }
 
 void
-turn_rest(
-    struct loop_state *state, void *ptr, void (*destroy)(void *ptr))
-{
-	list_add_first(&state->rested, &task_new(destroy, ptr)->link);
-	state->rests = true;
-}
-
-void
 turn_init(struct loop_state *state,
     int64_t (*now_ms)(const struct loop *loop))
 {
@@ -80,5 +74,8 @@ turn_free(struct loop_state *state)
 		run_task(state);
 	task_run_all(&state->rested_old);
 	task_run_all(&state->rested);
-	timer_forget(&state->timers);
+	for (unsigned i = 1; i <= state->timers.count; i++)
+		state->timers.list[i]->position = 0;
+	free(state->timers.list);
+	state->timers = (struct timer_heap){0};
 }

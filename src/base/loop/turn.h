@@ -18,7 +18,3 @@ void turn_init(struct loop_state *state,
 bool turn_run_ready(struct loop_state *state);
 /* Runs what is ready, destroys what rests, and forgets all timers. */
 void turn_free(struct loop_state *state);
-
-/* Does what loop_rest (loop/loop.h) promises. */
-void turn_rest(
-    struct loop_state *state, void *ptr, void (*destroy)(void *ptr));

@@ -35,7 +35,7 @@ end(void *arg)
 	close(l->fd);
 	if (l->limits.places != NULL)
 		places_give(l->limits.places);
-	loop_rest(l->all->loop, l, free);
+	task_rest(l->all->loop, l, free);
 }
 
 static void

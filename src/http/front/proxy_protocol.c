@@ -215,7 +215,7 @@ forget_proxied(struct proxied *p)
 	timer_clear(&p->deadline);
 	watch_free(&p->watch);
 	conf_unref(&p->arrival.conf);
-	loop_rest(p->all->loop, p, free);
+	task_rest(p->all->loop, p, free);
 }
 
 static void

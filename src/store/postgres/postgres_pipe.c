@@ -594,7 +594,7 @@ postgres_pipe_free(struct postgres_pipe **pipe)
 	PQconninfoFree(p->options);
 	free(p->application);
 	free(p->address);
-	loop_rest(p->loop, p, free);
+	task_rest(p->loop, p, free);
 }
 
 void

@@ -293,7 +293,7 @@ ledger_close(struct relay_target *target)
 	task_cancel(&l->go_on);
 	postgres_pipe_free(&l->pipe);
 	arena_free(&l->arena);
-	loop_rest(l->loop, l, free);
+	task_rest(l->loop, l, free);
 }
 
 const struct relay_target_kind postgres_ledger_kind = {

@@ -375,7 +375,7 @@ static void
 rest_a_turn(void *arg)
 {
 	struct trace *t = arg;
-	loop_rest(t->loop, t, destroy);
+	task_rest(t->loop, t, destroy);
 	assert_int_equal(t->destroyed, 0);
 }
 
