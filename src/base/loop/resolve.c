@@ -80,8 +80,7 @@ resolve_start(struct loop *loop, const char *host,
 	lookup->done = done;
 	lookup->arg = arg;
 	lookup->watch =
-	    watch_new(loop, lookup->answered, on_looked_up, lookup);
-	watch_want(lookup->watch, WATCH_READ);
+	    watch_new(loop, lookup->answered, WATCH_READ, on_looked_up, lookup);
 	/* No thread, so no address; the caller will ask again. */
 	if (!thread_begin(look_up, lookup)) {
 		eventfd_write(lookup->answered, 1);

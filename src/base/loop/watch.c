@@ -30,13 +30,14 @@ on_poll(uv_poll_t *poll, int status, int events)
 }
 
 struct watch *
-watch_new(struct loop *loop, int fd, void (*ready)(void *arg, unsigned events),
-    void *arg)
+watch_new(struct loop *loop, int fd, unsigned events,
+    void (*ready)(void *arg, unsigned events), void *arg)
 {
 	struct watch *watch = mem_zero(sizeof *watch);
 	must(uv_poll_init(&loop->uv, &watch->poll, fd) == 0);
 	watch->ready = ready;
 	watch->arg = arg;
+	watch_want(watch, events);
 	return watch;
 }
 

@@ -17,9 +17,10 @@ enum {
 	WATCH_HANG_UP = 4, /* the other end has closed its half, or all */
 };
 
-struct watch *watch_new(struct loop *loop, int fd,
+/* events is what is wanted: flags of WATCH_, or 0. */
+struct watch *watch_new(struct loop *loop, int fd, unsigned events,
     void (*ready)(void *arg, unsigned events), void *arg);
-/* Sets what is wanted: flags of WATCH_, or 0.  A new watch wants nothing. */
+/* Sets what is wanted from now on. */
 void watch_want(struct watch *watch, unsigned events);
 /*
  * Its owner is not called any more; nulls the caller's pointer, accepts NULL.

@@ -218,8 +218,8 @@ acceptor_listen(struct acceptor *a, int fd, size_t entry, bool kept)
 	*listener = (struct listener){
 	    a->listeners, a, NULL, fd, conf_ref(a->conf), entry, kept};
 	a->listeners = listener;
-	listener->watch = watch_new(a->loop, fd, on_accept, listener);
-	watch_want(listener->watch, WATCH_READ);
+	listener->watch =
+	    watch_new(a->loop, fd, WATCH_READ, on_accept, listener);
 }
 
 void

@@ -54,11 +54,11 @@ client_io_watch(struct client_connection *c, unsigned events,
     void (*ready)(struct client_connection *c, unsigned events))
 {
 	c->ready = ready;
-	if (c->watch == NULL && events == 0)
-		return;
-	if (c->watch == NULL)
-		c->watch = watch_new(c->front->loop, c->fd, on_ready, c);
-	watch_want(c->watch, events);
+	if (c->watch != NULL)
+		watch_want(c->watch, events);
+	else if (events != 0)
+		c->watch =
+		    watch_new(c->front->loop, c->fd, events, on_ready, c);
 }
 
 /* --- holding and giving up --- */

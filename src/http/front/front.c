@@ -203,9 +203,8 @@ daemon_of(struct front *front, bool tls)
 	must(info != NULL);
 	engine->front = front;
 	timer_init(&engine->timeout, front->loop, on_timeout, engine);
-	engine->events =
-	    watch_new(front->loop, info->epoll_fd, on_events, engine);
-	watch_want(engine->events, WATCH_READ);
+	engine->events = watch_new(front->loop, info->epoll_fd, WATCH_READ,
+	    on_events, engine);
 	return engine->daemon;
 }
 

@@ -68,8 +68,7 @@ linger_begin(
 	(void)shutdown(fd, SHUT_WR);
 	timer_init(&l->deadline, all->loop, end, l);
 	timer_set(&l->deadline, limits->ms);
-	l->watch = watch_new(all->loop, fd, on_bytes, l);
-	watch_want(l->watch, WATCH_READ);
+	l->watch = watch_new(all->loop, fd, WATCH_READ, on_bytes, l);
 }
 
 bool

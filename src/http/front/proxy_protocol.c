@@ -299,8 +299,7 @@ proxy_protocol_begin(
 	list_add_first(&all->list, &p->link);
 	timer_init(&p->deadline, all->loop, on_deadline, p);
 	timer_set(&p->deadline, arrival->conf->header_timeout_ms);
-	p->watch = watch_new(all->loop, arrival->fd, on_bytes, p);
-	watch_want(p->watch, WATCH_READ);
+	p->watch = watch_new(all->loop, arrival->fd, WATCH_READ, on_bytes, p);
 	/* It is there already, mostly. */
 	on_bytes(p, WATCH_READ);
 }

@@ -116,8 +116,8 @@ ask(struct trial *t, const struct conf *conf)
 	must(shutdown(t->client, SHUT_WR) == 0);
 	must(places_take(t->places));
 	front_take(t->front, &arrival);
-	t->answered = watch_new(t->loop, t->client, on_trial_client, t);
-	watch_want(t->answered, WATCH_READ);
+	t->answered =
+	    watch_new(t->loop, t->client, WATCH_READ, on_trial_client, t);
 	loop_run(t->loop);
 	watch_free(&t->answered);
 	close(t->client);

@@ -215,7 +215,7 @@ on_dialled(void *arg, CURLcode result)
 			c->kept = true;
 			give_handle_back(c);
 		}
-		c->watch = watch_new(loop, fd, on_socket_ready, c);
+		c->watch = watch_new(loop, fd, 0, on_socket_ready, c);
 	}
 	c->made(c->arg, error);
 }

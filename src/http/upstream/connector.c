@@ -77,14 +77,6 @@ on_socket_event(void *arg, unsigned events)
 		(events & WATCH_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
-static void
-watch_socket(struct curl_socket *s)
-{
-	s->watch =
-	    watch_new(s->connector->loop, s->fd, on_socket_event, s);
-	watch_want(s->watch, s->wanted);
-}
-
 /* Returns the one with that descriptor, or NULL: it has a place then. */
 static struct curl_socket *
 socket_at(struct connector *connector, int fd)
@@ -140,7 +132,8 @@ set_wanted(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 		s->dial = dial_of(easy);
 		s->fd = fd;
 		s->wanted = wanted;
-		watch_socket(s);
+		s->watch = watch_new(
+		    connector->loop, fd, wanted, on_socket_event, s);
 		connector->sockets[fd] = s;
 		s->dial->n_sockets++;
 		task_cancel(&s->dial->nudge);
@@ -170,7 +163,8 @@ open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 	struct curl_socket *stale = socket_at(dial->connector, fd);
 	if (stale != NULL) {
 		watch_free(&stale->watch);
-		watch_socket(stale);
+		stale->watch = watch_new(stale->connector->loop, fd,
+		    stale->wanted, on_socket_event, stale);
 	}
 	return fd;
 }

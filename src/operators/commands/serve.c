@@ -403,8 +403,7 @@ serve_conf(const struct conf *conf)
 	};
 	must(s.signal_fd >= 0);
 	atomic_store(&s.budget.limit, (size_t)conf->in_flight_bytes);
-	s.signals = watch_new(s.loop, s.signal_fd, on_signal, &s);
-	watch_want(s.signals, WATCH_READ);
+	s.signals = watch_new(s.loop, s.signal_fd, WATCH_READ, on_signal, &s);
 	log_attach(&s.log, s.loop);
 
 	char *message = NULL;

@@ -458,8 +458,8 @@ attempt_goes_on(void *arg, unsigned events)
 		pipe->stands = true;
 		pipe->tried = 0;
 		timer_clear(&pipe->deadline);
-		pipe->watch = watch_new(pipe->loop, fd, answers_come, pipe);
-		watch_want(pipe->watch, WATCH_READ);
+		pipe->watch =
+		    watch_new(pipe->loop, fd, WATCH_READ, answers_come, pipe);
 		if (PQsetnonblocking(pipe->conn, 1) != 0 ||
 		    PQenterPipelineMode(pipe->conn) != 1)
 			pipe_breaks(pipe, NULL);
@@ -468,9 +468,9 @@ attempt_goes_on(void *arg, unsigned events)
 	} else if (PQstatus(pipe->conn) == CONNECTION_BAD || fd < 0) {
 		go_down(pipe, PQerrorMessage(pipe->conn), false);
 	} else {
-		pipe->watch = watch_new(pipe->loop, fd, attempt_goes_on, pipe);
-		watch_want(pipe->watch,
-		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
+		pipe->watch = watch_new(pipe->loop, fd,
+		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE,
+		    attempt_goes_on, pipe);
 	}
 }
 

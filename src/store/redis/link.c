@@ -693,7 +693,7 @@ begin_connection(struct link *link)
 		    link->name != NULL ? link->name : link->host, fd);
 	link->secret = true;
 	link->reader = reply_reader_new();
-	link->watch = watch_new(link->loop, fd, on_ready, link);
+	link->watch = watch_new(link->loop, fd, 0, on_ready, link);
 	want(link, WATCH_READ | WATCH_WRITE);
 	if (link->large) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kernel_bytes,

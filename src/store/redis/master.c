@@ -102,8 +102,8 @@ master_follow(struct master *master, struct master_follower *follower,
 	follower->arg = arg;
 	follower->told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	must(follower->told >= 0);
-	follower->watch = watch_new(loop, follower->told, on_told, follower);
-	watch_want(follower->watch, WATCH_READ);
+	follower->watch =
+	    watch_new(loop, follower->told, WATCH_READ, on_told, follower);
 	pthread_mutex_lock(&master->mutex);
 	list_add_last(&master->followers, &follower->of_master);
 	pthread_mutex_unlock(&master->mutex);

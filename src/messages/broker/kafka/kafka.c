@@ -209,8 +209,8 @@ make(struct kafka *kafka)
 	}
 	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
 	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
-	kafka->watch = watch_new(core->loop, kafka->fd, on_readable, kafka);
-	watch_want(kafka->watch, WATCH_READ);
+	kafka->watch =
+	    watch_new(core->loop, kafka->fd, WATCH_READ, on_readable, kafka);
 	rd_kafka_queue_io_event_enable(
 	    kafka->queue, kafka->fd, &one, sizeof one);
 	if (source->results != NULL)

@@ -191,8 +191,7 @@ a_watch_tells_that_a_descriptor_can_be_read(void **state)
 {
 	struct trace *t = *state;
 	assert_int_equal(pipe(t->fds), 0);
-	t->watch = watch_new(t->loop, t->fds[0], on_readable, t);
-	watch_want(t->watch, WATCH_READ);
+	t->watch = watch_new(t->loop, t->fds[0], WATCH_READ, on_readable, t);
 	assert_int_equal(write(t->fds[1], "x", 1), 1);
 	loop_run(t->loop);
 	assert_string_equal(t->text, ".");
@@ -226,8 +225,7 @@ what_has_come_is_worked_on_before_a_timer_fires(void **state)
 {
 	struct trace *t = *state;
 	assert_int_equal(pipe(t->fds), 0);
-	t->watch = watch_new(t->loop, t->fds[0], on_byte, t);
-	watch_want(t->watch, WATCH_READ);
+	t->watch = watch_new(t->loop, t->fds[0], WATCH_READ, on_byte, t);
 	timer_init(&t->stop, t->loop, stop, t);
 	timer_set(&t->stop, 500);
 	task_init(&t->first, say_a, t);
@@ -270,11 +268,9 @@ what_came_after_that_poll_is_read_before_a_timer_fires(void **state)
 	struct trace *t = *state;
 	assert_int_equal(pipe(t->fds), 0);
 	assert_int_equal(pipe(t->other_fds), 0);
-	t->watch = watch_new(t->loop, t->fds[0], on_byte, t);
-	watch_want(t->watch, WATCH_READ);
+	t->watch = watch_new(t->loop, t->fds[0], WATCH_READ, on_byte, t);
 	struct watch *other =
-	    watch_new(t->loop, t->other_fds[0], on_other_byte, t);
-	watch_want(other, WATCH_READ);
+	    watch_new(t->loop, t->other_fds[0], WATCH_READ, on_other_byte, t);
 	timer_init(&t->early, t->loop, say_b, t);
 	timer_set(&t->early, 5);
 	timer_init(&t->stop, t->loop, stop, t);

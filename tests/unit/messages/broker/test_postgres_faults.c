@@ -119,8 +119,7 @@ take_number(void *arg)
 		assert_int_equal(dup2(here, t->number), t->number);
 		close(here);
 	}
-	t->watch = watch_new(t->loop, t->number, on_byte, t);
-	watch_want(t->watch, WATCH_READ);
+	t->watch = watch_new(t->loop, t->number, WATCH_READ, on_byte, t);
 }
 
 /* The reader's, which was made last; the test's own is there, too. */
@@ -150,8 +149,8 @@ a_connection_that_is_lost_takes_no_other_with_it(void **state)
 	assert_int_equal(pipe(always), 0);
 	assert_int_equal(write(always[1], "a", 1), 1);
 	op_init(&t.look, o->loop, take_number, &t);
-	t.always = watch_new(o->loop, always[0], look_each_turn, &t);
-	watch_want(t.always, WATCH_READ);
+	t.always =
+	    watch_new(o->loop, always[0], WATCH_READ, look_each_turn, &t);
 	postgres_just(outbox_server, NULL,
 	    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
 	    "WHERE application_name = 'onceproxy/test'");
