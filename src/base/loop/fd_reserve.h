@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -13,16 +12,13 @@
  * once, before there is a second thread; read by any.
  */
 
-/*
- * Numbers from first on are kept back, and a pool of idle connections may have
- * most of them.  Without this call nothing is kept back.
- */
-void fd_reserve_set(int first, size_t most);
-bool fd_reserve_has(int fd);
+extern struct fd_reserve {
+	int first; /* numbers from here on; INT_MAX: nothing is kept back */
+	size_t idle_most; /* connections that a pool of idle ones may have */
+} fd_reserve;
+
 /*
  * Gives a descriptor a number of the reserve, so that another one may have its
  * own; -1: there is none, and it is closed.
  */
 int fd_reserve_move(int fd);
-/* The number of idle connections that a pool may have, of those wanted. */
-size_t fd_reserve_idle(size_t wanted);

@@ -157,7 +157,7 @@ accept_with_spare(struct listener *listener)
 static bool
 has_place(struct acceptor *a, int fd)
 {
-	if (!a->places->reserved && fd_reserve_has(fd))
+	if (!a->places->reserved && fd >= fd_reserve.first)
 		return false;
 	if (places_take(a->places))
 		return true;

@@ -51,10 +51,24 @@ take_content(
 	f->left -= len;
 }
 
-static enum answer_framing_state
-feed_chunked(
+enum answer_framing_state
+answer_framing_feed(
     struct answer_framing *f, struct span *bytes, struct span *ret_content)
 {
+	*ret_content = SPAN("");
+	switch (f->kind) {
+	case FRAMING_NONE:
+		return FRAMING_END;
+	case FRAMING_LENGTH:
+		take_content(f, bytes, ret_content);
+		return f->left == 0 ? FRAMING_END : FRAMING_MORE;
+	case FRAMING_CLOSE:
+		*ret_content = *bytes;
+		*bytes = span_from(*bytes, bytes->len);
+		return FRAMING_MORE;
+	case FRAMING_CHUNKED:
+		break;
+	}
 	while (f->place != ENDED && bytes->len > 0) {
 		if (f->place == DATA) {
 			take_content(f, bytes, ret_content);
@@ -68,28 +82,6 @@ feed_chunked(
 		*bytes = span_from(*bytes, 1);
 	}
 	return f->place == ENDED ? FRAMING_END : FRAMING_MORE;
-}
-
-enum answer_framing_state
-answer_framing_feed(struct answer_framing *framing, struct span *bytes,
-    struct span *ret_content)
-{
-	*ret_content = SPAN("");
-	switch (framing->kind) {
-	case FRAMING_NONE:
-		return FRAMING_END;
-	case FRAMING_LENGTH:
-		take_content(framing, bytes, ret_content);
-		return framing->left == 0 ? FRAMING_END : FRAMING_MORE;
-	case FRAMING_CHUNKED:
-		return feed_chunked(framing, bytes, ret_content);
-	case FRAMING_CLOSE:
-		*ret_content = *bytes;
-		*bytes = span_from(*bytes, bytes->len);
-		return FRAMING_MORE;
-	}
-	must(false);
-	return FRAMING_MALFORMED;
 }
 
 /* --- the bytes between chunks --- */

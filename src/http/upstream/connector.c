@@ -154,7 +154,7 @@ open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 	(void)purpose;
 	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
 	    address->protocol);
-	if (fd < 0 || fd_reserve_has(fd)) {
+	if (fd < 0 || fd >= fd_reserve.first) {
 		dial->no_descriptor = fd >= 0 || errno == EMFILE;
 		if (fd >= 0)
 			close(fd);

@@ -877,7 +877,7 @@ complete(struct transfer *t, bool surplus)
 static void
 free_transfer(struct transfer *t)
 {
-	target_round_free(&t->round);
+	free(t->round.tried);
 	body_clear(&t->request);
 	body_clear(&t->early);
 	http1_head_free(&t->head);

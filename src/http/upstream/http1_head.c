@@ -98,9 +98,11 @@ http1_head_write(const struct http1_request *request, struct body *out)
 /* The first line of every answer begins with this. */
 static const struct span version = {"HTTP/1.", 7};
 
-static void
-begin_head(struct http1_head *head)
+void
+http1_head_begin(struct http1_head *head, size_t max_bytes)
 {
+	head->max_bytes = max_bytes;
+	head->interim = 0;
 	head->status = 0;
 	head->persistent = true;
 	head->chunked = false;
@@ -109,14 +111,6 @@ begin_head(struct http1_head *head)
 	head->len = head->line = 0;
 	head->n_fields = 0;
 	head->version_1_0 = false;
-}
-
-void
-http1_head_begin(struct http1_head *head, size_t max_bytes)
-{
-	begin_head(head);
-	head->max_bytes = max_bytes;
-	head->interim = 0;
 }
 
 void
@@ -238,9 +232,11 @@ end_line(struct http1_head *head)
 	if (line.len > 0)
 		return take_answer_field(head, line);
 	if (head->status < 200) {
-		if (++head->interim > HEAD_INTERIM_MAX)
+		unsigned interim = head->interim + 1;
+		if (interim > HEAD_INTERIM_MAX)
 			return HEAD_MALFORMED;
-		begin_head(head);
+		http1_head_begin(head, head->max_bytes);
+		head->interim = interim;
 		return HEAD_MORE;
 	}
 	/* RFC 9112, section 6.1: smuggling, or a peer that knows no chunks. */
@@ -248,15 +244,6 @@ end_line(struct http1_head *head)
 	    (head->content_length >= 0 || head->version_1_0))
 		return HEAD_MALFORMED;
 	return HEAD_WHOLE;
-}
-
-/* False as soon as the first line cannot become a status line any more. */
-static bool
-begins_well(const struct http1_head *head)
-{
-	size_t len = head->len < version.len ? head->len : version.len;
-	return head->line > 0 || len == 0 ||
-	    !memcmp(head->text, version.ptr, len);
 }
 
 enum http1_head_state
@@ -274,12 +261,18 @@ http1_head_feed(struct http1_head *head, struct span *bytes)
 		}
 		memcpy(head->text + head->len, bytes->ptr, kept);
 		head->len += kept;
-		if (len > room)
-			return begins_well(head) ? HEAD_TOO_LARGE :
-						   HEAD_MALFORMED;
+		if (lf == NULL || len > room) {
+			/* The first line may still become a status line. */
+			struct span begun = span_of(head->text,
+			    head->len < version.len ? head->len : version.len);
+			if (head->line == 0 && !span_starts(version, begun))
+				return HEAD_MALFORMED;
+			if (len > room)
+				return HEAD_TOO_LARGE;
+		}
 		*bytes = span_from(*bytes, len);
 		if (lf == NULL)
-			return begins_well(head) ? HEAD_MORE : HEAD_MALFORMED;
+			return HEAD_MORE;
 		enum http1_head_state state = end_line(head);
 		if (state != HEAD_MORE)
 			return state;

@@ -3,43 +3,11 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "base/loop/fd_reserve.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "http/upstream/target.h"
 
 enum { DOWN_FIRST_MS = 1000, DOWN_MAX_MS = 10000 };
-
-void
-target_list_init(struct target_list *targets,
-    struct connector *connector, const struct conf_upstream *upstream)
-{
-	must(upstream->n_targets > 0);
-	targets->count = upstream->n_targets;
-	targets->list = mem_zero(targets->count * sizeof *targets->list);
-	targets->next = 0;
-	for (size_t i = 0; i < targets->count; i++) {
-		struct target *target = &targets->list[i];
-		target->conf = &upstream->targets[i];
-		connection_dialler_init(
-		    &target->dialler, connector, upstream, target->conf);
-		list_init(&target->idle);
-		target->max_idle = fd_reserve_idle((size_t)upstream->keepalive);
-	}
-}
-
-void
-target_list_end(struct target_list *targets)
-{
-	for (size_t i = 0; i < targets->count; i++) {
-		while (target_drop(&targets->list[i]))
-			continue;
-		connection_dialler_end(&targets->list[i].dialler);
-	}
-	free(targets->list);
-	targets->list = NULL;
-	targets->count = 0;
-}
 
 /* --- idle connections --- */
 
@@ -194,11 +162,4 @@ target_round_next(struct target_round *round, int64_t now_ms)
 		return target;
 	}
 	return NULL;
-}
-
-void
-target_round_free(struct target_round *round)
-{
-	free(round->tried);
-	*round = (struct target_round){0};
 }

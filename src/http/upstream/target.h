@@ -25,17 +25,12 @@ struct target {
 	struct counter *up;    /* a gauge, 1 or 0; NULL: there is none */
 };
 
-/* The targets of one upstream. */
+/* The targets of one upstream; upstreams.c makes them and frees them. */
 struct target_list {
 	struct target *list;
 	size_t count;
 	size_t next; /* where the next round begins */
 };
-
-void target_list_init(struct target_list *targets,
-    struct connector *connector, const struct conf_upstream *upstream);
-/* Closes idle connections; none is in use. */
-void target_list_end(struct target_list *targets);
 
 /*
  * Keeps a connection on which no answer is awaited, for idle_ms at most (1 or
@@ -62,14 +57,14 @@ void target_failed(struct target *target, int64_t now_ms);
 /*
  * In a round one request tries an upstream's targets, each once; it begins
  * behind the target that the last round ended with.  Zeroed memory at first; it
- * can be begun again and again, and target_round_free frees what it keeps.
+ * can be begun again and again.
  */
 struct target_round {
 	/* The round's own: */
 	struct target_list *targets;
 	size_t first;
-	bool *tried;
-	size_t size; /* of tried; kept from round to round */
+	bool *tried; /* kept from round to round, until its owner frees it */
+	size_t size; /* of tried */
 };
 
 void target_round_begin(
@@ -79,4 +74,3 @@ void target_round_begin(
  * last of all, as somebody must find out that they are back; NULL: no more.
  */
 struct target *target_round_next(struct target_round *round, int64_t now_ms);
-void target_round_free(struct target_round *round);

@@ -327,7 +327,8 @@ make_ready(struct serve *s, char **ret_message)
 	struct descriptors d =
 	    descriptors_share(s->conf, descriptors_raise());
 	s->places.most = (unsigned)d.clients;
-	fd_reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
+	fd_reserve = (struct fd_reserve){
+	    (int)(d.limit - d.reserve), (size_t)d.idle_each};
 	if (d.clients != s->conf->max_connections)
 		descriptors_log(&d);
 	if (!selftest(s->conf, ret_message) ||
