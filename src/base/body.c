@@ -25,13 +25,6 @@ body_clear(struct body *body)
 }
 
 void
-body_uncount(struct body *body)
-{
-	budget_give(body->budget, body->size);
-	body->budget = NULL;
-}
-
-void
 body_line(struct body *body, char *text)
 {
 	must(text != NULL);

@@ -45,8 +45,6 @@ MUST_USE int body_reserve(
     struct body *body, size_t bytes, enum budget_share share);
 /* Gives back what it has beyond its bytes. */
 void body_trim(struct body *body);
-/* Takes it off its budget, for an owner who counts it in another way. */
-void body_uncount(struct body *body);
 /* Moves the bytes and their budget from one body into an empty other. */
 void body_move(struct body *to, struct body *from);
 

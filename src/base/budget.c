@@ -53,8 +53,6 @@ budget_has(struct budget *budget, size_t bytes)
 	return bytes <= limit && used <= limit - bytes;
 }
 
-/* --- waiting --- */
-
 void
 budget_want(struct budget *budget, size_t *wanted, size_t bytes)
 {
@@ -64,17 +62,4 @@ budget_want(struct budget *budget, size_t *wanted, size_t bytes)
 	atomic_fetch_add_explicit(
 	    &budget->wanted, bytes - *wanted, memory_order_relaxed);
 	*wanted = bytes;
-}
-
-bool
-budget_take_turn(struct budget *budget)
-{
-	return !atomic_exchange_explicit(
-	    &budget->turn, true, memory_order_acquire);
-}
-
-void
-budget_end_turn(struct budget *budget)
-{
-	atomic_store_explicit(&budget->turn, false, memory_order_release);
 }

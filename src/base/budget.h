@@ -19,7 +19,12 @@ struct budget {
 	 * leave so much free, but for a few KiB at a time.
 	 */
 	atomic_size_t wanted;
-	atomic_bool turn; /* somebody has it */
+	/*
+	 * One body at a time has the turn, which sets this (acquire) and clears
+	 * it (release): it may grow piece by piece until the budget is nearly
+	 * used up, where several would each hold what the others lack.
+	 */
+	atomic_bool turn;
 };
 
 /* The part of the budget that a caller may use up. */
@@ -47,13 +52,6 @@ bool budget_has(struct budget *budget, size_t bytes);
  * before; 0: none any more.
  */
 void budget_want(struct budget *budget, size_t *wanted, size_t bytes);
-/*
- * One body at a time has the turn: it may grow piece by piece until the budget
- * is nearly used up, where several would each hold what the others lack.
- * False: another one has it.
- */
-MUST_USE bool budget_take_turn(struct budget *budget);
-void budget_end_turn(struct budget *budget);
 
 static inline size_t
 budget_limit(struct budget *budget)

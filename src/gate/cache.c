@@ -131,7 +131,9 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 	entry->cached = *cached;
 	entry->bytes = bytes;
 	answer_ref(cached->answer);
-	body_uncount(&cached->answer->body);
+	/* Its body is counted here from now on. */
+	budget_give(cached->answer->body.budget, cached->answer->body.size);
+	cached->answer->body.budget = NULL;
 	hash_add(
 	    &cache->by_key, &entry->by_key, hash_of_digest(key_id->bytes));
 	list_add_last(&cache->by_use, &entry->by_use);

@@ -9,14 +9,6 @@ enum {
 	FIRST_UNKNOWN_BYTES = 16384,
 };
 
-void
-answer_memory_init(struct answer_memory *m, struct loop *loop,
-    struct budget *budget, void (*again)(void *arg), void *arg)
-{
-	*m = (struct answer_memory){.budget = budget};
-	timer_init(&m->again, loop, again, arg);
-}
-
 static void
 stop_waiting(struct answer_memory *m)
 {
@@ -30,7 +22,8 @@ answer_memory_end(struct answer_memory *m)
 {
 	stop_waiting(m);
 	if (m->has_turn)
-		budget_end_turn(m->budget);
+		atomic_store_explicit(
+		    &m->budget->turn, false, memory_order_release);
 	m->has_turn = false;
 }
 
@@ -56,7 +49,8 @@ answer_memory_get(struct answer_memory *m, struct body *body, size_t least,
 	    body_reserve(body, most, share) == 0;
 	if (!got && !exact) {
 		if (!m->has_turn)
-			m->has_turn = budget_take_turn(m->budget);
+			m->has_turn = !atomic_exchange_explicit(
+			    &m->budget->turn, true, memory_order_acquire);
 		got = m->has_turn &&
 		    (body_reserve(body, next, BUDGET_TURN) == 0 ||
 			body_reserve(body, least, BUDGET_TURN) == 0);

@@ -21,20 +21,19 @@
  * is, and are refused before an answer is given up.
  */
 struct answer_memory {
+	/* The owner's to set: */
 	struct budget *budget;
-	struct timer again;
+	struct timer again; /* fires some time after it had to wait */
+
 	bool waits;
 	bool has_turn;
 	size_t wanted; /* bytes that are kept free for it */
 };
 
-/* again() is called some time after it had to wait. */
-void answer_memory_init(struct answer_memory *memory, struct loop *loop,
-    struct budget *budget, void (*again)(void *arg), void *arg);
 /*
  * Makes room for least bytes in body, or for more.  The body will have most
  * bytes in the end, or, where exact is false, no more than that.  False: it
- * waits now, and again() will be called.
+ * waits now, and again will fire.
  */
 MUST_USE bool answer_memory_get(struct answer_memory *memory,
     struct body *body, size_t least, size_t most, bool exact);

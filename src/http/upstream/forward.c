@@ -109,8 +109,8 @@ take_transfer(struct upstreams *u)
 	task_init(&t->again, on_read_again, t);
 	timer_init(&t->timeout, u->loop, on_timeout, t);
 	timer_init(&t->lease_end, u->loop, on_lease_end, t);
-	answer_memory_init(
-	    &t->memory, u->loop, u->budget, on_read_again, t);
+	t->memory.budget = u->budget;
+	timer_init(&t->memory.again, u->loop, on_read_again, t);
 	return t;
 }
 

@@ -128,14 +128,13 @@ one_at_a_time_has_the_turn(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 800};
-	struct body body;
-	body_init(&body, &budget);
-	assert_true(budget_take_turn(&budget));
-	assert_false(budget_take_turn(&budget));
+	struct body body = {.budget = &budget};
+	assert_false(atomic_exchange(&budget.turn, true));
+	assert_true(atomic_exchange(&budget.turn, true));
 	assert_int_equal(body_reserve(&body, 701, BUDGET_TURN), E_NO_MEMORY);
 	assert_int_equal(body_reserve(&body, 700, BUDGET_TURN), 0);
-	budget_end_turn(&budget);
-	assert_true(budget_take_turn(&budget));
+	atomic_store(&budget.turn, false);
+	assert_false(atomic_exchange(&budget.turn, true));
 	body_clear(&body);
 }
 
