@@ -62,19 +62,6 @@ without_leading_zeros(struct span digits)
 	return digits;
 }
 
-/* Adds to the digits of a number that is larger than |delta|. */
-static void
-add_to_digits(char *digits, size_t len, int64_t delta)
-{
-	for (size_t i = len; i-- > 0 && delta != 0;) {
-		int64_t sum = digits[i] - '0' + delta;
-		int64_t digit = ((sum % 10) + 10) % 10;
-		digits[i] = (char)('0' + digit);
-		delta = (sum - digit) / 10;
-	}
-	must(delta == 0);
-}
-
 /* Writes "e" and the exponent plus shift; nothing where that is 0. */
 static size_t
 put_exponent(char *out, const struct number *n, int64_t shift)
@@ -98,10 +85,17 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 		*p++ = '-';
 	p[0] = '0'; /* room for a carry */
 	size_t len = (size_t)(span_put(p + 1, digits) - p);
-	add_to_digits(p, len, n->down ? -shift : shift);
-	struct span sum = without_leading_zeros(span_of(p, len));
-	memmove(p, sum.ptr, sum.len);
-	return (size_t)(p - out) + sum.len;
+	int64_t carry = n->down ? -shift : shift;
+	for (size_t i = len; i-- > 0 && carry != 0;) {
+		int64_t sum = p[i] - '0' + carry;
+		int64_t digit = ((sum % 10) + 10) % 10;
+		p[i] = (char)('0' + digit);
+		carry = (sum - digit) / 10;
+	}
+	must(carry == 0);
+	digits = without_leading_zeros(span_of(p, len));
+	memmove(p, digits.ptr, digits.len);
+	return (size_t)(p - out) + digits.len;
 }
 
 bool

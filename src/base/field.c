@@ -123,7 +123,7 @@ field_value_bytes(struct span s)
 	while (n == 8 && s.len - i >= 8)
 		i += n = swar_printable_bytes(swar_at(s.ptr + i));
 	if (n == 8 && i > 0 && i < s.len &&
-	    swar_is_printable(swar_at(s.ptr + s.len - 8)))
+	    swar_printable_bytes(swar_at(s.ptr + s.len - 8)) == 8)
 		return s.len;
 	for (; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];
@@ -137,7 +137,7 @@ bool
 field_is_visible(struct span s)
 {
 	size_t i = 0;
-	while (s.len - i >= 8 && swar_is_printable(swar_at(s.ptr + i)))
+	while (s.len - i >= 8 && swar_printable_bytes(swar_at(s.ptr + i)) == 8)
 		i += 8;
 	while (i < s.len && s.ptr[i] >= ' ' && s.ptr[i] < 0x7f)
 		i++;

@@ -13,28 +13,24 @@ bucket_of(const struct hash *hash, uint64_t value)
 	return &hash->buckets[value & (hash->n_buckets - 1)];
 }
 
-/* Doubles the buckets, so that there are never fewer than items. */
-static void
-grow(struct hash *hash)
-{
-	const struct hash old = *hash;
-	hash->count = 0;
-	hash->n_buckets =
-	    old.n_buckets > 0 ? 2 * old.n_buckets : LEAST_BUCKETS;
-	hash->buckets = mem_zero(hash->n_buckets * sizeof *hash->buckets);
-	for (struct hash_item *item = hash_next(&old, NULL), *next;
-		item != NULL; item = next) {
-		next = hash_next(&old, item);
-		hash_add(hash, item, item->hash);
-	}
-	free(old.buckets);
-}
-
 void
 hash_add(struct hash *hash, struct hash_item *item, uint64_t value)
 {
-	if (hash->count >= hash->n_buckets)
-		grow(hash);
+	/* The buckets are doubled: there are never fewer than items. */
+	if (hash->count >= hash->n_buckets) {
+		const struct hash old = *hash;
+		hash->count = 0;
+		hash->n_buckets =
+		    old.n_buckets > 0 ? 2 * old.n_buckets : LEAST_BUCKETS;
+		hash->buckets =
+		    mem_zero(hash->n_buckets * sizeof *hash->buckets);
+		for (struct hash_item *at = hash_next(&old, NULL), *next;
+			at != NULL; at = next) {
+			next = hash_next(&old, at);
+			hash_add(hash, at, at->hash);
+		}
+		free(old.buckets);
+	}
 	struct hash_item **bucket = bucket_of(hash, value);
 	item->hash = value;
 	item->next = *bucket;

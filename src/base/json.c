@@ -296,19 +296,6 @@ json_read_written(
 
 /* --- places --- */
 
-/* The caller frees it. */
-static char *
-pointer_to(const char *up, const struct json *item, size_t index)
-{
-	struct span name = item->name;
-	if (item->name_at == NULL)
-		return mem_printf("%s/%zu", up, index);
-	char *last = json_pointer_text(&(struct json_pointer){&name, 1});
-	char *pointer = mem_printf("%s%s", up, last);
-	free(last);
-	return pointer;
-}
-
 static void
 walk(const struct json *json, const char *up, const char *pointer,
     void (*each)(void *arg, const struct json_seen *place), void *arg)
@@ -322,9 +309,15 @@ walk(const struct json *json, const char *up, const char *pointer,
 	if (json->type != JSON_ARRAY && json->type != JSON_OBJECT)
 		return;
 	for (const struct json *i = json->first; i != NULL; i = i->next) {
-		char *inner = pointer_to(pointer, i, index++);
+		struct span name = i->name;
+		char *last = i->name_at == NULL
+		    ? mem_printf("/%zu", index)
+		    : json_pointer_text(&(struct json_pointer){&name, 1});
+		char *inner = mem_printf("%s%s", pointer, last);
 		walk(i, json->at, inner, each, arg);
 		free(inner);
+		free(last);
+		index++;
 	}
 }
 

@@ -66,9 +66,3 @@ swar_printable_bytes(uint64_t word)
 	    SWAR_HIGHS;
 	return others != 0 ? (size_t)__builtin_ctzll(others) / 8 : 8;
 }
-
-static inline bool
-swar_is_printable(uint64_t word)
-{
-	return swar_printable_bytes(word) == 8;
-}

@@ -19,6 +19,7 @@ flow_clear(struct flow *flow)
 
 /* --- who waits --- */
 
+/* Calls a side, if it waits. */
 void
 flow_by(struct task *side, void (*run)(void *arg), void *arg)
 {
@@ -29,8 +30,7 @@ flow_by(struct task *side, void (*run)(void *arg), void *arg)
 static void
 call(struct flow *flow, struct task *side, bool *waits)
 {
-	*waits = false;
-	if (side->run != NULL)
+	if (*waits && side->run != NULL)
 		task_ready(flow->loop, side);
 }
 
@@ -93,8 +93,7 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 	if (taken == 0)
 		return 0;
 	must(body_append(body, bytes, taken) == 0);
-	if (flow->reader_waits)
-		call(flow, &flow->reader, &flow->reader_waits);
+	call(flow, &flow->reader, &flow->reader_waits);
 	return taken;
 }
 
@@ -114,8 +113,8 @@ flow_end(struct flow *flow, int error)
 	flow->error = error;
 	flow->writer_waits = false;
 	task_cancel(&flow->writer);
-	if (!flow->closed)
-		call(flow, &flow->reader, &flow->reader_waits);
+	flow->reader_waits = !flow->closed;
+	call(flow, &flow->reader, &flow->reader_waits);
 }
 
 /* --- the reader's side --- */
@@ -125,7 +124,7 @@ flow_look(struct flow *flow)
 {
 	if (held_bytes(flow) == 0 && !flow->ended) {
 		flow->reader_waits = true;
-		call_writer(flow);
+		call(flow, &flow->writer, &flow->writer_waits);
 	}
 	return span_from(body_span(&flow->body), flow->at);
 }
@@ -139,7 +138,7 @@ flow_take(struct flow *flow, size_t len)
 		flow->at = flow->body.len = 0;
 	/* The writer is not called for every few bytes. */
 	if (held_bytes(flow) <= FLOW_LEAST_BYTES / 2)
-		call_writer(flow);
+		call(flow, &flow->writer, &flow->writer_waits);
 }
 
 void
@@ -151,5 +150,5 @@ flow_close(struct flow *flow)
 	flow->at = flow->body.len = 0;
 	flow->reader_waits = false;
 	task_cancel(&flow->reader);
-	call_writer(flow);
+	call(flow, &flow->writer, &flow->writer_waits);
 }

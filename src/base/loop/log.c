@@ -99,7 +99,7 @@ static bool
 are_plain(const char *eight)
 {
 	uint64_t word = swar_at(eight);
-	return swar_is_printable(word) && !swar_may_have(word, '"') &&
+	return swar_printable_bytes(word) == 8 && !swar_may_have(word, '"') &&
 	    !swar_may_have(word, '\\');
 }
 

@@ -47,7 +47,8 @@ provenance_write(struct arena *arena, const struct provenance *provenance)
 			*at++ = '\t';
 		/* Controls would end the line, or a part of it. */
 		struct span left = parts[i];
-		for (; left.len >= 8 && swar_is_printable(swar_at(left.ptr));
+		for (; left.len >= 8 &&
+		     swar_printable_bytes(swar_at(left.ptr)) == 8;
 		     left = span_from(left, 8), at += 8)
 			memcpy(at, left.ptr, 8);
 		for (; left.len > 0; left = span_from(left, 1)) {
