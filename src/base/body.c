@@ -8,12 +8,6 @@
 enum { LEAST_BYTES = 512 };
 
 void
-body_init(struct body *body, struct budget *budget)
-{
-	*body = (struct body){.budget = budget};
-}
-
-void
 body_clear(struct body *body)
 {
 	if (body->ptr == NULL)
@@ -28,7 +22,7 @@ void
 body_line(struct body *body, char *text)
 {
 	must(text != NULL);
-	body_init(body, NULL);
+	*body = (struct body){0};
 	must(body_append(body, text, strlen(text)) == 0);
 	must(body_append(body, "\n", 1) == 0);
 	free(text);

@@ -10,17 +10,16 @@
 /*
  * A body is bytes whose number the outside chooses, so all bodies together
  * are counted against one budget (base/budget.h) and refused beyond it.  It
- * knows nothing of HTTP.  It belongs to one thread at a time.
+ * knows nothing of HTTP.  It belongs to one thread at a time.  One that is all
+ * zeros but for its budget is empty.
  */
 struct body {
-	struct budget *budget;
+	struct budget *budget; /* which outlives it; NULL: it is not counted */
 	char *ptr;
 	size_t len;
 	size_t size; /* bytes that are counted against the budget */
 };
 
-/* An empty body; the budget outlives it.  NULL: it is not counted. */
-void body_init(struct body *body, struct budget *budget);
 /* Gives bytes and budget back; the body is empty afterwards. */
 void body_clear(struct body *body);
 

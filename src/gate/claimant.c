@@ -95,7 +95,7 @@ claimant_read_content(struct claimant *c)
 	    policy->fingerprint_ignore.count > 0 ||
 	    template_has(&policy->reconcile.path, 1 << TEMPLATE_JSON);
 	body_clear(&c->decoded);
-	body_init(&c->decoded, c->body->budget);
+	c->decoded = (struct body){.budget = c->body->budget};
 	int error = content_read(&c->content, &c->head.fields,
 	    body_span(c->body), (size_t)policy->max_request_body,
 	    c->body->budget != NULL ? &c->decoded : NULL);

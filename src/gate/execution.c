@@ -80,7 +80,7 @@ is_ending(struct lease *lease)
 {
 	const struct execution *e =
 	    CONTAINER_OF(lease, struct execution, lease);
-	return op_pending(&e->store.op) &&
+	return e->store.op.state == OP_PENDING &&
 	    e->machine.step != EXECUTION_COMPLETED;
 }
 
@@ -90,7 +90,7 @@ on_lease_lost(struct lease *lease)
 {
 	const struct execution *e =
 	    CONTAINER_OF(lease, struct execution, lease);
-	if (op_pending(&e->store.op))
+	if (e->store.op.state == OP_PENDING)
 		return;
 	counter_add(&e->worker->meter.leases_lost, 1);
 	struct logline line = execution_log(e, EV_lease_lost);
@@ -156,7 +156,7 @@ execution_new(const struct execution_terms *t)
 	e->first_id = first_id.len > 0 ? arena_dup(e->arena, first_id)
 				       : t->request_id;
 	e->label = t->label;
-	body_init(&e->body, w->budget);
+	e->body = (struct body){.budget = w->budget};
 	e->only_asks = t->message == NULL;
 	must(!e->only_asks || e->reconciles);
 	if (!e->only_asks) {
@@ -185,8 +185,8 @@ execution_new(const struct execution_terms *t)
 void
 execution_cut(struct execution *e)
 {
-	bool looks = op_pending(&e->witness.op);
-	if (!looks && !op_pending(&e->forward.op))
+	bool looks = e->witness.op.state == OP_PENDING;
+	if (!looks && e->forward.op.state != OP_PENDING)
 		return;
 	op_cancel(&e->forward.op);
 	op_cancel(&e->witness.op);

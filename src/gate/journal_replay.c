@@ -133,8 +133,8 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 	 * would wait for ever.  There is one at a time.
 	 */
 	body_clear(&delivery->bytes);
-	body_init(&delivery->bytes,
-	    bytes > budget_limit(budget) / 2 ? NULL : budget);
+	delivery->bytes = (struct body){
+	    .budget = bytes > budget_limit(budget) / 2 ? NULL : budget};
 	int error = journal_read(delivery->journal, delivery->id,
 	    &delivery->bytes, &delivery->entry);
 	if (error == 0) {
@@ -323,7 +323,6 @@ init_delivery(struct journal_replay *replay, struct journal_delivery *delivery,
     void (*ended)(void *delivery))
 {
 	delivery->replay = replay;
-	body_init(&delivery->bytes, NULL);
 	op_init(&delivery->op.op, replay->home.loop, ended, delivery);
 }
 

@@ -54,7 +54,7 @@ key_waiters_wait(struct key_waiter *waiter, int64_t ms)
 void
 key_waiters_stop(struct key_waiter *waiter)
 {
-	if (!op_pending(&waiter->op))
+	if (waiter->op.state != OP_PENDING)
 		return;
 	count_waiting(waiter, -1);
 	op_done(&waiter->op, 0);

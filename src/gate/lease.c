@@ -32,7 +32,7 @@ on_renewal_due(void *arg)
 	struct lease *lease;
 	int64_t now_ms = loop_now_ms(leases->loop);
 	size_t most = 0;
-	if (op_pending(&leases->renewal.op) || list_empty(&leases->list))
+	if (leases->renewal.op.state == OP_PENDING || list_empty(&leases->list))
 		return;
 	LIST_EACH(lease, &leases->list, item)
 		most++;

@@ -42,8 +42,7 @@ replace(struct budget *budget, struct arena *scratch, struct span old,
 	size_t before = (size_t)(old.ptr - text.ptr);
 	struct span after = span_from(text, before + old.len);
 	size_t most = before + other.len + after.len;
-	struct body body;
-	body_init(&body, budget);
+	struct body body = {.budget = budget};
 	if (body_append_within(&body, text.ptr, before, most) != 0 ||
 	    body_append_within(&body, other.ptr, other.len, most) != 0 ||
 	    body_append_within(&body, after.ptr, after.len, most) != 0) {

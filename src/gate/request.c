@@ -121,7 +121,7 @@ request_new(void *arg, struct exchange *x)
 	op_init(&r->waiter.op, w->loop, machine_run, &r->machine);
 	r->waiter.is_retry = true;
 	op_init(&r->forward.op, w->loop, machine_run, &r->machine);
-	flow_init(&r->up, w->loop, w->budget);
+	r->up = (struct flow){.loop = w->loop, .body.budget = w->budget};
 	machine_run(&r->machine);
 }
 

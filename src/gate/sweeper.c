@@ -377,7 +377,7 @@ on_timer(void *arg)
 	timer_set(&s->timer, STEP_MS);
 	pump(s);
 	/* A replica would refuse the claims of what is found. */
-	if (op_pending(&s->due.op.op) || s->due.arena != NULL ||
+	if (s->due.op.op.state == OP_PENDING || s->due.arena != NULL ||
 	    !store_is_up(store) ||
 	    store_health_fault(store->health) == FAULT_ROLE)
 		return;

@@ -870,7 +870,7 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 	witness_clear(op);
 	op->inserted = op->away = op->distrusted = op->too_large = false;
 	op->status = 0;
-	body_init(&op->body, witnesses->worker->budget);
+	op->body = (struct body){.budget = witnesses->worker->budget};
 	op_start(&op->op,
 	    policy->wait_ms + (looks_up ? LOOK_UP_MS : QUESTION_MS), detach);
 	/* The API may have forgotten its rows. */

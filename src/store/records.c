@@ -421,7 +421,7 @@ on_list(struct store_call *call, enum call_end how, int error,
 	    list->shard < call->store->conf->store.shards)
 		call_start(list_call(call->store, list));
 	call_end_op(call, error);
-	if (op_pending(&list->op.op))
+	if (list->op.op.state == OP_PENDING)
 		return;
 	list->op.verdict = VERDICT_DONE;
 	list->more = list->count > list->limit;

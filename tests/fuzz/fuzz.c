@@ -86,7 +86,7 @@ void
 fuzz_asks(const struct conf_target *target)
 {
 	const struct fields none = {NULL, 0};
-	struct body out;
+	struct body out = {0};
 	const struct http1_request request = {
 		.method = SPAN("GET"),
 		.base_path = span_str(target->base_path),
@@ -97,7 +97,6 @@ fuzz_asks(const struct conf_target *target)
 
 	must(target->host[0] != '\0');
 	must((target->unix_path != NULL) == (target->port == 0));
-	body_init(&out, NULL);
 	must(http1_head_write(&request, &out) == 0);
 	body_clear(&out);
 }

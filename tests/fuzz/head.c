@@ -101,12 +101,11 @@ is_one_answer(const struct http1_head *head, const struct fields *fields)
 static void
 read_again(const struct http1_head *head, const struct fields *fields)
 {
-	struct body text;
+	struct body text = {0};
 	struct http1_head again = {0};
 	char line[32];
 	size_t left;
 
-	body_init(&text, NULL);
 	snprintf(line, sizeof line, "HTTP/1.%d %d\r\n", !head->version_1_0,
 	    head->status);
 	must(body_append(&text, line, strlen(line)) == 0);

@@ -178,7 +178,7 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	struct field list[LINES_MAX];
 	struct checked_head again;
 	struct arena *arena = arena_new();
-	struct body out;
+	struct body out = {0};
 	const struct http1_request request = {
 		.method = method,
 		.base_path = SPAN(""),
@@ -189,7 +189,6 @@ written_head_is_right(const struct checked_head *g, struct span method,
 		.body_bytes = g->fields.count,
 	};
 
-	body_init(&out, NULL);
 	must(http1_head_write(&request, &out) == 0);
 	struct span bytes = body_span(&out);
 	must(ends_with(bytes, SPAN("\r\n\r\n")));

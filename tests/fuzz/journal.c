@@ -221,10 +221,9 @@ static uint64_t
 check_open(const struct story *s, const struct journal *journal)
 {
 	struct journal_entry entry;
-	struct body bytes;
+	struct body bytes = {0};
 	uint64_t sum = journal_open_entries(journal, NULL);
 
-	body_init(&bytes, NULL);
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, NULL);) {
 		const struct written *w = find(s, id);
 		must(journal_read(journal, id, &bytes, &entry) == 0);
@@ -260,7 +259,6 @@ fuzz_journal(struct span input)
 	struct story s = {.script = input};
 	struct journal_damage first, second;
 
-	body_init(&s.file, NULL);
 	write_file(&s);
 	int file = memfd_create("fuzz", MFD_CLOEXEC);
 	must(file >= 0);

@@ -249,7 +249,7 @@ all_readings_have_its_route(
 static void
 goes_upstream(const struct request_target *target)
 {
-	struct body out;
+	struct body out = {0};
 	const struct fields none = {NULL, 0};
 	const struct http1_request request = {
 		.method = SPAN("POST"),
@@ -259,7 +259,6 @@ goes_upstream(const struct request_target *target)
 		.fields = &none,
 	};
 
-	body_init(&out, NULL);
 	must(http1_head_write(&request, &out) == 0);
 	body_clear(&out);
 }

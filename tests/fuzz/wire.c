@@ -145,7 +145,7 @@ void
 fuzz_wire(struct span input)
 {
 	struct wire wire, pieces;
-	struct body all;
+	struct body all = {0};
 	if (input.len == 0)
 		return;
 	unsigned which =
@@ -153,7 +153,6 @@ fuzz_wire(struct span input)
 	size_t piece = 1 + (uint8_t)input.ptr[0] % 7;
 	size_t begin = strlen(begins[which]);
 	input = span_from(input, 1);
-	body_init(&all, NULL);
 	must(body_append(&all, begins[which], begin) == 0);
 	must(body_append(&all, input.ptr, input.len) == 0);
 

@@ -65,8 +65,10 @@ on_bytes(void *arg)
 void
 client_init(struct client *c, struct sender *sender)
 {
-	*c = (struct client){.sender = sender};
-	flow_init(&c->up, sender->loop, &sender->budget);
+	*c = (struct client){
+	    .sender = sender,
+	    .up = {.loop = sender->loop, .body.budget = &sender->budget},
+	};
 	flow_by(&c->up.writer, on_room, c);
 }
 

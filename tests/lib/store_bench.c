@@ -287,8 +287,7 @@ bench_answer(struct bench *bench, const char *text)
 {
 	struct field list[] = {{SPAN("Content-Type"), SPAN("text/plain")}};
 	struct fields fields = {list, 1};
-	struct body body;
-	body_init(&body, &bench->budget);
+	struct body body = {.budget = &bench->budget};
 	assert_int_equal(body_append(&body, text, strlen(text)), 0);
 	return answer_new(201, &fields, &body, SPAN("request-1"));
 }

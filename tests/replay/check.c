@@ -97,7 +97,7 @@ check_client(const struct client *client)
 {
 	const struct request *r = client->x ? client->x->op.task.arg : NULL;
 	CHECK(client->state != CALLER_LEFT || r == NULL ||
-		client->gateway->stalled || !op_pending(&r->waiter.op),
+		client->gateway->stalled || r->waiter.op.state != OP_PENDING,
 	    "a client that has left keeps its place");
 	if (client->state != CALLER_ANSWERED)
 		return;

@@ -153,7 +153,7 @@ fake_front_arrive(struct client *client)
 	x->arena = arena;
 	fake->front = front;
 	fake->client = client;
-	body_init(&x->body, front->budget);
+	x->body = (struct body){.budget = front->budget};
 	write_head(x, client);
 	client->x = x;
 	client->state = CALLER_SENDING;

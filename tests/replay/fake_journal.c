@@ -134,7 +134,6 @@ journal_write(struct journal *journal, const struct journal_entry *entry,
 	struct kept *kept = *end = mem_zero(sizeof *kept);
 	kept->id = *ret_id = ++journal->last_id;
 	kept->entry = *entry;
-	body_init(&kept->bytes, NULL);
 	copy_spans(&kept->entry, &kept->bytes);
 	return true;
 }

@@ -317,7 +317,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->fields = (struct fields){0};
 	forward->rest = NULL;
 	forward->head_length = -1;
-	body_init(&forward->body, upstreams->budget);
+	forward->body = (struct body){.budget = upstreams->budget};
 	upstreams->pending++;
 	world.deeds++;
 	op_start(&forward->op, upstream->timeout_ms, on_detach);

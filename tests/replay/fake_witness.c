@@ -205,7 +205,7 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 	*end = a;
 	op->arena = arena_new();
 	op->inserted = op->away = false;
-	body_init(&op->body, NULL);
+	op->body = (struct body){0};
 	world.deeds++;
 	op_start(&op->op, 7000, on_detach);
 }

@@ -2,13 +2,6 @@
 #include "base/loop/flow.h"
 
 void
-flow_init(struct flow *flow, struct loop *loop, struct budget *budget)
-{
-	*flow = (struct flow){.loop = loop};
-	body_init(&flow->body, budget);
-}
-
-void
 flow_clear(struct flow *flow)
 {
 	task_cancel(&flow->reader);
@@ -19,26 +12,20 @@ flow_clear(struct flow *flow)
 
 /* --- who waits --- */
 
-/* Calls a side, if it waits. */
 void
 flow_by(struct task *side, void (*run)(void *arg), void *arg)
 {
 	task_cancel(side);
-	task_init(side, run, arg);
+	*side = (struct task){.run = run, .arg = arg};
 }
 
+/* Calls a side, if it waits. */
 static void
 call(struct flow *flow, struct task *side, bool *waits)
 {
 	if (*waits && side->run != NULL)
 		task_ready(flow->loop, side);
-}
-
-static void
-call_writer(struct flow *flow)
-{
-	if (flow->writer_waits)
-		call(flow, &flow->writer, &flow->writer_waits);
+	*waits = false;
 }
 
 /* --- the writer's side --- */

@@ -12,6 +12,10 @@
  * that, from the ready list and never from within.  So neither outruns the
  * other, and content may be larger than memory.  It knows nothing of HTTP.  One
  * thread; whoever has it as a member clears it.
+ *
+ * It is all zeros at first but for its loop and its body's budget, which
+ * outlive it.  Whoever must not begin without its first memory reserves
+ * FLOW_LEAST_BYTES of the body.
  */
 enum {
 	/* A flow that holds as much as this has no room. */
@@ -33,11 +37,6 @@ struct flow {
 	struct task writer;
 };
 
-/*
- * An empty flow; loop and budget outlive it.  Whoever must not begin without
- * its first memory reserves FLOW_LEAST_BYTES of the body.
- */
-void flow_init(struct flow *flow, struct loop *loop, struct budget *budget);
 /* Frees the memory; no side is called any more. */
 void flow_clear(struct flow *flow);
 

@@ -26,7 +26,7 @@ op_init(
     struct op *op, struct loop *loop, void (*wake)(void *owner), void *owner)
 {
 	*op = (struct op){.loop = loop};
-	task_init(&op->task, wake, owner);
+	op->task = (struct task){.run = wake, .arg = owner};
 	timer_init(&op->deadline, loop, op_expired, op);
 }
 

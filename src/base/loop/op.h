@@ -58,9 +58,3 @@ void op_done(struct op *op, int error);
  * allowed.
  */
 void op_cancel(struct op *op);
-
-static inline bool
-op_pending(const struct op *op)
-{
-	return op->state == OP_PENDING;
-}

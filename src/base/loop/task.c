@@ -6,12 +6,6 @@
 #include "base/mem.h"
 
 void
-task_init(struct task *task, void (*run)(void *arg), void *arg)
-{
-	*task = (struct task){.run = run, .arg = arg};
-}
-
-void
 task_ready(struct loop *loop, struct task *task)
 {
 	if (!list_linked(&task->link))
@@ -26,18 +20,18 @@ task_cancel(struct task *task)
 
 struct task *
 task_new(void (*run)(void *arg), void *arg)
+{
+	struct task *task = mem_zero(sizeof *task);
+	*task = (struct task){.run = run, .arg = arg};
+	return task;
+}
+
 void
 task_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
 {
 	struct loop_state *state = loop_state_of(loop);
 	list_add_first(&state->rested, &task_new(destroy, ptr)->link);
 	state->rests = true;
-}
-
-{
-	struct task *task = mem_zero(sizeof *task);
-	task_init(task, run, arg);
-	return task;
 }
 
 void

@@ -17,17 +17,16 @@ struct task {
 	void *arg;
 };
 
-void task_init(struct task *task, void (*run)(void *arg), void *arg);
 /* run() is called later in this turn; a second call changes nothing. */
 void task_ready(struct loop *loop, struct task *task);
 /* Takes it off the list, if it is on it. */
 void task_cancel(struct task *task);
+
 /*
  * Calls destroy(ptr) at the end of the next turn: until then it rests, as a
  * late event of this turn may still point to it.
  */
 void task_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr));
-
 
 /* A task of the heap, that task_run_all frees.  Any thread. */
 struct task *task_new(void (*run)(void *arg), void *arg);

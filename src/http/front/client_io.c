@@ -367,7 +367,7 @@ client_io_begin(struct client_connection *c)
 	}
 	front->by_fd[at] = c;
 	wire_init(&c->wire, front->max_head);
-	task_init(&c->look, on_look, c);
+	c->look = (struct task){.run = on_look, .arg = c};
 }
 
 void

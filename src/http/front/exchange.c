@@ -46,7 +46,7 @@ exchange_new(struct front *front, struct MHD_Connection *mhd)
 	x->front = front;
 	x->mhd = mhd;
 	x->connection = c;
-	body_init(&x->shown.body, front->budget);
+	x->shown.body = (struct body){.budget = front->budget};
 	return x;
 }
 

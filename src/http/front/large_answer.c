@@ -127,7 +127,6 @@ large_answer_new(struct mhd_exchange *x, const struct answer *answer,
 	char line[80], *lines = arena_alloc(x->shown.arena, bytes + 1);
 	l->x = x;
 	l->over = over;
-	body_init(&l->out, NULL);
 	if (!reply_lines(answer, more, lines, &len)) {
 		l->whole = true;
 		x->shown.sent_bytes = 0;

@@ -129,11 +129,10 @@ ask(struct trial *t, const struct conf *conf)
 bool
 selftest(const struct conf *conf, char **ret_message)
 {
-	struct body body;
+	struct body body = {0};
 	struct budget budget = {.limit = TRIAL_BYTES};
 	struct places places = {.most = 1};
 	struct trial t = {.loop = loop_new(), .places = &places};
-	body_init(&body, NULL);
 	struct field list[] = {{SPAN("A"), SPAN("b")},
 	    {SPAN("Date"), SPAN("Thu, 01 Jan 1970 00:00:00 GMT")},
 	    {SPAN("C"), SPAN("")}, {SPAN("A"), SPAN("d, e")}};

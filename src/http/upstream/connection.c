@@ -230,7 +230,7 @@ connection_open(
 	c->fd = -1;
 	c->made = made;
 	c->arg = arg;
-	task_init(&c->lost, on_socket_lost, c);
+	c->lost = (struct task){.run = on_socket_lost, .arg = c};
 	c->easy = dialler->n_handles > 0
 	    ? dialler->handles[--dialler->n_handles]
 	    : new_handle(dialler);

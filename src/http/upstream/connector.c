@@ -176,7 +176,7 @@ connector_add(struct connector *connector, CURL *easy, struct dial *dial)
 	dial->easy = easy;
 	dial->n_sockets = 0;
 	dial->no_descriptor = false;
-	task_init(&dial->nudge, nudge, dial);
+	dial->nudge = (struct task){.run = nudge, .arg = dial};
 	must(curl_easy_setopt(easy, CURLOPT_PRIVATE, dial) == CURLE_OK);
 	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION,
 		 open_curl_socket) == CURLE_OK);
@@ -205,7 +205,7 @@ connector_new(struct loop *loop)
 	connector->multi = curl_multi_init();
 	must(connector->multi != NULL);
 	timer_init(&connector->alarm, loop, on_curl_alarm, connector);
-	task_init(&connector->kick, on_curl_alarm, connector);
+	connector->kick = (struct task){.run = on_curl_alarm, .arg = connector};
 	curl_multi_setopt(
 	    connector->multi, CURLMOPT_SOCKETFUNCTION, set_wanted);
 	curl_multi_setopt(connector->multi, CURLMOPT_SOCKETDATA, connector);

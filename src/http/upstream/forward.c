@@ -104,9 +104,7 @@ take_transfer(struct upstreams *u)
 	}
 	t = mem_zero(sizeof *t);
 	t->upstreams = u;
-	body_init(&t->request, NULL);
-	body_init(&t->early, NULL);
-	task_init(&t->again, on_read_again, t);
+	t->again = (struct task){.run = on_read_again, .arg = t};
 	timer_init(&t->timeout, u->loop, on_timeout, t);
 	timer_init(&t->lease_end, u->loop, on_lease_end, t);
 	t->memory.budget = u->budget;
@@ -158,7 +156,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->rest = NULL;
 	forward->rest_length = -1;
 	forward->head_length = -1;
-	body_init(&forward->body, upstreams->budget);
+	forward->body = (struct body){.budget = upstreams->budget};
 	t->forward = forward;
 	t->message = *message;
 	t->limits = *limits;
@@ -593,7 +591,7 @@ begin_rest(struct transfer *t)
 	struct forward *forward = t->forward;
 	answer_memory_end(&t->memory);
 	forward->rest = mem_zero(sizeof *forward->rest);
-	flow_init(forward->rest, u->loop, u->budget);
+	forward->rest->loop = u->loop;
 	flow_by(&forward->rest->writer, on_rest_drained, t);
 	body_move(&forward->rest->body, &forward->body);
 	if (t->framing.kind == FRAMING_LENGTH)

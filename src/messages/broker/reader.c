@@ -546,7 +546,7 @@ reader_open(const struct driver *driver, const struct broker_start *start)
 	list_init(&reader->sent);
 	list_init(&reader->questions);
 	list_init(&reader->troubles);
-	task_init(&reader->work, on_work, reader);
+	reader->work = (struct task){.run = on_work, .arg = reader};
 	timer_init(&reader->again, reader->loop, on_time, reader);
 	timer_init(&reader->pause, reader->loop, on_time, reader);
 	timer_init(&reader->end, reader->loop, free_reader, reader);

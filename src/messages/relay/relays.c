@@ -471,7 +471,7 @@ static void
 on_pause_wanted(void *arg, const char *note)
 {
 	struct relay_run *run = arg;
-	if (op_pending(&run->pausing.op.op) || run->pause.on)
+	if (run->pausing.op.op.state == OP_PENDING || run->pause.on)
 		return;
 	run->pausing.arena = arena_new();
 	pause_say(&run->pausing, run->worker->store, "relay",
@@ -673,7 +673,7 @@ begin_relay(struct members *members, size_t at)
 		*meter = m;
 	}
 	run->meter = *meter;
-	task_init(&run->settle, settle, run);
+	run->settle = (struct task){.run = settle, .arg = run};
 	timer_init(&run->look, worker->loop, look, run);
 	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
 	const struct pause_events pause_events = {

@@ -719,7 +719,7 @@ hook_open(const struct relay_target_start *start)
 	    hook->loop, start->conf, worker->budget, &hook->receiver, 1);
 	shared_init(&hook->shared, worker->store, "relay", hook->relay->name);
 	timer_init(&hook->tick, hook->loop, on_tick, hook);
-	task_init(&hook->ask, ask, hook);
+	hook->ask = (struct task){.run = ask, .arg = hook};
 	timer_set(&hook->tick, TICK_MS);
 	ask(hook);
 	return &hook->target;

@@ -405,7 +405,7 @@ on_listed(struct store_call *call, enum call_end how, int error,
 			insert_letter(list, &letter);
 	}
 	call_end_op(call, error == E_MALFORMED ? E_STORE_REFUSED : error);
-	if (op_pending(&list->op.op))
+	if (list->op.op.state == OP_PENDING)
 		return;
 	list->op.verdict = VERDICT_DONE;
 	if (list->count <= list->limit)

@@ -145,7 +145,6 @@ delivery_make(
 	/* None yet, and none of others was executed since. */
 	d->refusals = (struct source_refusals){
 	    .run = UINT64_MAX, .attempted = source->executed};
-	body_init(&d->body, NULL);
 	op_init(&d->place.turn, loop, machine_run, &d->machine);
 	d->stand.op = &d->waiter.op;
 	op_init(&d->waiter.op, loop, machine_run, &d->machine);

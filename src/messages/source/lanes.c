@@ -42,7 +42,7 @@ lanes_leave(struct hash *lanes, struct lane_place *place)
 		free(lane);
 	} else if (was_first) {
 		lane->rests = false;
-		if (op_pending(&first->turn))
+		if (first->turn.state == OP_PENDING)
 			op_done(&first->turn, 0);
 	}
 }

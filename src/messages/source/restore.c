@@ -150,7 +150,7 @@ make_letter(struct restore *r, const struct broker_message *m,
 {
 	const struct conf_source *conf = r->source->source;
 	struct letters_lane lane;
-	struct body body;
+	struct body body = {0};
 	struct span detail;
 	bool in_order = false;
 	struct fields own = {
@@ -171,7 +171,6 @@ make_letter(struct restore *r, const struct broker_message *m,
 		&ret_letter->first_ms))
 		ret_letter->first_ms = clock_wall_ms();
 	if (conf->order_by != SOURCE_ORDER_NONE && !conf->behind_go_on) {
-		body_init(&body, NULL);
 		in_order =
 		    shape_body(conf, m, &body, &detail) == SHAPE_GOOD &&
 		    shape_order(conf, m, body_span(&body), lane.bytes);

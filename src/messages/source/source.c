@@ -328,7 +328,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	list_init(&s->waiting);
 	timer_init(&s->probe, loop, on_probe, s);
 	timer_init(&s->look, loop, on_second, s);
-	task_init(&s->settle, source_credit_settled, s);
+	s->settle = (struct task){.run = source_credit_settled, .arg = s};
 	counter_set(&meter->present, 1);
 	timer_set(&s->look, LOOK_MS);
 	pause_start(&s->pause, store, loop, "source", name, &pause_events);

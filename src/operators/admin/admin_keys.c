@@ -466,7 +466,7 @@ replace(struct admin_request *a, char *file)
 {
 	const struct admin *admin = a->admin;
 	int error = E_NOT_FOUND;
-	body_init(&a->waiting_bytes, &a->admin->budget);
+	a->waiting_bytes = (struct body){.budget = &a->admin->budget};
 	for (int64_t i = 0;
 	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
 		error = journal_replay_read_answer(
@@ -492,10 +492,9 @@ static int
 make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 {
 	const struct admin_outcome *outcome = &a->outcome;
-	struct body body;
+	struct body body = {.budget = &a->admin->budget};
 	if (outcome->body.len > (size_t)policy->max_response_body)
 		return E_TOO_LARGE;
-	body_init(&body, &a->admin->budget);
 	int error = body_append(&body, outcome->body.ptr, outcome->body.len);
 	if (error != 0) {
 		body_clear(&body);

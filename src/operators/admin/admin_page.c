@@ -51,8 +51,7 @@ admin_page(struct admin_request *a)
 	};
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		a->more[a->n_more++] = fields[i];
-	struct body body;
-	body_init(&body, NULL);
+	struct body body = {0};
 	must(body_append(&body, admin_page_text, strlen(admin_page_text)) ==
 	    0);
 	/* No endpoint was looked for where the token is missing. */

@@ -199,8 +199,7 @@ admin_status_counted(struct machine *machine)
 		    : admin_answer_store_failed(a, &a->count.op.op,
 			  SPAN("Redis did not answer, or refused; nothing was "
 			       "counted."));
-	struct body body;
-	body_init(&body, NULL);
+	struct body body = {0};
 	admin_metrics_write(a->admin, counted ? &a->count : NULL, &body);
 	return admin_answer_bytes(a, 200,
 	    SPAN("text/plain; version=0.0.4; charset=utf-8"), &body);

@@ -505,13 +505,12 @@ int
 journal_load(struct journal *journal, struct journal_damage *ret_damage)
 {
 	struct stat st;
-	struct body bytes;
+	struct body bytes = {0};
 	off_t at = 0;
 	int error = 0;
 	if (fstat(journal->file, &st) != 0)
 		return errno;
 	*ret_damage = (struct journal_damage){0};
-	body_init(&bytes, NULL);
 	while (error == 0 && at < st.st_size) {
 		error = load_record(
 		    journal, &at, st.st_size, &bytes, ret_damage);

@@ -206,14 +206,13 @@ replace_damaged(int folder, struct journal **journal, char **ret_aside)
 {
 	struct journal *saved = NULL;
 	struct journal_entry entry;
-	struct body bytes;
+	struct body bytes = {0};
 	uint64_t id = 0, new_id;
 	int error = 0;
 	if (journal_open_entries(*journal, NULL) > 0) {
 		saved = make_journal(folder, 0);
 		error = saved != NULL ? 0 : errno;
 	}
-	body_init(&bytes, NULL);
 	while (error == 0 && journal_next(*journal, NULL, id, &id, NULL)) {
 		errno = EIO;
 		if (journal_read(*journal, id, &bytes, &entry) != 0 ||

@@ -200,7 +200,7 @@ journal_writer_init(struct journal_writer *writer, struct loop *loop,
 	    .arg = arg};
 	list_init(&writer->queue);
 	list_init(&writer->batch);
-	task_init(&writer->task, on_task, writer);
+	writer->task = (struct task){.run = on_task, .arg = writer};
 }
 
 void

@@ -208,9 +208,8 @@ int
 answer_codec_decode(struct span stored, ZSTD_DCtx *zstd, struct budget *budget,
     struct answer **ret_answer)
 {
-	struct body body;
+	struct body body = {.budget = budget};
 	int64_t size;
-	body_init(&body, budget);
 	if (span_skip(&stored, SPAN("p\n")))
 		return parse_answer(stored, &body, ret_answer);
 	if (!span_skip(&stored, SPAN("z ")))

@@ -78,10 +78,8 @@ bodies_are_counted_and_refused_beyond_the_budget(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 2000};
-	struct body a, b;
+	struct body a = {.budget = &budget}, b = a;
 	char bytes[1500] = {1};
-	body_init(&a, &budget);
-	body_init(&b, &budget);
 	assert_int_equal(body_append(&a, bytes, sizeof bytes), 0);
 	assert_int_equal(body_append(&b, bytes, sizeof bytes), E_NO_MEMORY);
 	assert_int_equal(b.len, 0);
@@ -100,10 +98,8 @@ what_somebody_waits_for_is_left_free(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 1 << 20};
-	struct body a, b;
+	struct body a = {.budget = &budget}, b = a;
 	size_t wanted = 0;
-	body_init(&a, &budget);
-	body_init(&b, &budget);
 	budget_want(&budget, &wanted, 600000);
 	assert_int_equal(body_reserve(&a, 500000, BUDGET_COMMON), E_NO_MEMORY);
 	assert_int_equal(body_reserve(&a, 300000, BUDGET_SPARE), E_NO_MEMORY);
@@ -143,8 +139,7 @@ what_a_body_does_not_need_is_given_back(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 1000};
-	struct body body;
-	body_init(&body, &budget);
+	struct body body = {.budget = &budget};
 	body_trim(&body);
 	assert_int_equal(body_reserve(&body, 900, BUDGET_COMMON), 0);
 	assert_int_equal(body_append(&body, "abc", 3), 0);
@@ -164,8 +159,7 @@ a_body_grows_to_the_last_byte_of_the_budget(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 1000};
-	struct body body;
-	body_init(&body, &budget);
+	struct body body = {.budget = &budget};
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(body_append(&body, "x", 1), 0);
 	assert_int_equal(body_append(&body, "x", 1), E_NO_MEMORY);
@@ -379,12 +373,11 @@ an_answer_owns_copies_of_what_it_is_made_of(void **state)
 {
 	(void)state;
 	struct budget budget = {.limit = 10000};
-	struct body body;
+	struct body body = {.budget = &budget};
 	char name[] = "Set-Cookie", value[] = "a=1";
 	struct field list[] = {{span_str(name), span_str(value)},
 	    {span_str(name), SPAN("")}};
 	struct fields fields = {list, 2};
-	body_init(&body, &budget);
 	assert_int_equal(body_append(&body, "\0\1", 2), 0);
 	struct answer *answer =
 	    answer_new(201, &fields, &body, SPAN("request-1"));

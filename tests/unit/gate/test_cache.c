@@ -24,8 +24,7 @@ put(struct cache *cache, unsigned number, size_t body_bytes, int64_t until_ms)
 {
 	struct fields none = {NULL, 0};
 	struct key_id key_id = name(number);
-	struct body body;
-	body_init(&body, NULL);
+	struct body body = {0};
 	assert_int_equal(body_reserve(&body, body_bytes, BUDGET_COMMON), 0);
 	struct answer *answer =
 	    answer_new(201, &none, &body, SPAN("request"));
@@ -174,8 +173,7 @@ what_is_kept_is_not_in_flight(void **state)
 	struct fields none = {NULL, 0};
 	struct cache *cache = hearing(100000);
 	struct key_id key_id = name(1);
-	struct body body;
-	body_init(&body, &budget);
+	struct body body = {.budget = &budget};
 	assert_int_equal(body_reserve(&body, 1000, BUDGET_COMMON), 0);
 	struct answer *answer = answer_new(201, &none, &body, SPAN(""));
 	const struct cached cached = {.answer = answer, .until_ms = 1000};

@@ -334,7 +334,7 @@ an_answer_whose_row_is_locked_holds_no_other(void **state)
 	look_up(&asked, 3);
 	answered(WITNESS_REVOKED);
 	/* It goes on by itself, and hears what came of the payment. */
-	assert_true(op_pending(&held.op));
+	assert_true(held.op.state == OP_PENDING);
 	woken = false;
 	api(at_work, "COMMIT");
 	until(is_woken);

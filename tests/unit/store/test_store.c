@@ -78,8 +78,7 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 		/* Bodies that compress well, and not at all. */
 		if (i == 1)
 			randombytes_buf(bytes, len);
-		struct body body;
-		body_init(&body, &bench->budget);
+		struct body body = {.budget = &bench->budget};
 		assert_int_equal(body_append(&body, bytes, len), 0);
 		struct fields none = {NULL, 0};
 		struct answer *answer =
@@ -115,8 +114,7 @@ complete_with(struct bench *bench, const char *key, const char *bytes,
     size_t len)
 {
 	struct store_op op;
-	struct body body;
-	body_init(&body, &bench->budget);
+	struct body body = {.budget = &bench->budget};
 	assert_int_equal(body_append(&body, bytes, len), 0);
 	struct fields none = {NULL, 0};
 	struct answer *answer = answer_new(202, &none, &body, SPAN(""));

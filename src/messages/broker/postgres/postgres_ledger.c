@@ -270,7 +270,7 @@ ledger_open(const struct relay_target_start *start)
 	l->places = arena_alloc(l->arena, l->shards * sizeof *l->places);
 	snprintf(l->term, sizeof l->term, "%" PRId64, start->term);
 	make_statements(l, start->relay->table);
-	task_init(&l->go_on, ledger_goes_on, l);
+	l->go_on = (struct task){.run = ledger_goes_on, .arg = l};
 	l->pipe = postgres_pipe_new(l->loop, start->relay->broker,
 	    start->conf->instance, &events, NULL);
 	return &l->target;

@@ -44,7 +44,7 @@ set_up(void **state)
 	f->budget.limit = 1 << 20;
 	for (size_t i = 0; i < sizeof f->text; i++)
 		f->text[i] = (char)('a' + i % 23);
-	flow_init(&f->flow, f->loop, &f->budget);
+	f->flow = (struct flow){.loop = f->loop, .body.budget = &f->budget};
 	flow_by(&f->flow.writer, on_writer, f);
 	flow_by(&f->flow.reader, on_reader, f);
 	*state = f;
@@ -220,8 +220,7 @@ what_was_reserved_is_enough_to_go_on(void **state)
 		flow_take(&f->flow, room);
 		at += room;
 	}
-	struct flow other;
-	flow_init(&other, f->loop, &f->budget);
+	struct flow other = {.loop = f->loop, .body.budget = &f->budget};
 	assert_int_equal(reserve(&other), E_NO_MEMORY);
 	flow_clear(&other);
 }
@@ -234,7 +233,8 @@ those_that_grew_leave_memory_to_begin_with(void **state)
 	f->budget.limit = (size_t)2 * COUNT * FLOW_LEAST_BYTES;
 	struct flow others[COUNT];
 	for (size_t i = 0; i < COUNT; i++) {
-		flow_init(&others[i], f->loop, &f->budget);
+		others[i] = (struct flow){
+		    .loop = f->loop, .body.budget = &f->budget};
 		assert_int_equal(reserve(&others[i]), 0);
 		assert_int_equal(flow_put(&others[i], f->text, FLOW_BYTES),
 		    i < COUNT / 4 ? FLOW_BYTES : FLOW_LEAST_BYTES);

@@ -185,9 +185,8 @@ static void
 script(struct fixture *f, int status, const struct field *list, size_t count,
     const char *text)
 {
-	struct body body;
+	struct body body = {0};
 	struct fields fields = {(struct field *)(uintptr_t)list, count};
-	body_init(&body, NULL);
 	assert_int_equal(body_append(&body, text, strlen(text)), 0);
 	f->answer = answer_new(status, &fields, &body, SPAN(""));
 }

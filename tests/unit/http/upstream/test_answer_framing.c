@@ -36,7 +36,6 @@ decode(int64_t kind, struct span text, size_t piece)
 	struct http1_head head = head_of(kind);
 	struct decoded d = {.state = FRAMING_MORE};
 	struct answer_framing framing;
-	body_init(&d.content, NULL);
 	answer_framing_begin(&framing, &head, false);
 	while (d.state == FRAMING_MORE && text.len > 0) {
 		size_t len = text.len < piece ? text.len : piece;
@@ -263,10 +262,9 @@ extensions_and_trailers_are_bounded(void **state)
 static void
 extensions_of_all_chunks_count_together(void **state)
 {
-	struct body text;
+	struct body text = {0};
 
 	(void)state;
-	body_init(&text, NULL);
 	for (int i = 0; i <= FRAMING_EXTENSION_BYTES; i++)
 		assert_int_equal(body_append(&text, "1;x\r\na\r\n", 8), 0);
 	check(CHUNKED, body_span(&text), FRAMING_MALFORMED, SPAN(""), 0);

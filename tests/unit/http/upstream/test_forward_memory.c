@@ -41,7 +41,7 @@ begin(struct fixture *f, void (*script)(struct talk *talk), const char *form)
 	f->peer = peer_new(script, (void *)(uintptr_t)form);
 	sender_add(&f->sender, f->peer);
 	f->sender.budget.limit = LIMIT_BYTES;
-	body_init(&f->hog, &f->sender.budget);
+	f->hog = (struct body){.budget = &f->sender.budget};
 	for (unsigned i = 0; i < MANY; i++) {
 		call_init(&f->calls[i], &f->sender);
 		f->calls[i].limits.max_body = BODY_BYTES + 1000;
@@ -201,10 +201,9 @@ static void
 a_body_that_was_sent_leaves_its_memory(void **state)
 {
 	struct fixture f;
-	struct body body;
+	struct body body = {.budget = &f.sender.budget};
 	(void)state;
 	begin(&f, answer_in_halves, forms[0]);
-	body_init(&body, &f.sender.budget);
 	assert_int_equal(body_reserve(&body, BODY_BYTES, BUDGET_COMMON), 0);
 	memset(body.ptr, 'x', BODY_BYTES);
 	body.len = BODY_BYTES;

@@ -34,8 +34,7 @@ request_of(const struct fields *fields)
 static char *
 written(const struct http1_request *request)
 {
-	struct body out;
-	body_init(&out, NULL);
+	struct body out = {0};
 	int error = http1_head_write(request, &out);
 	if (error != 0) {
 		assert_int_equal(error, E_MALFORMED);
@@ -126,10 +125,9 @@ a_head_is_appended(void **state)
 {
 	struct fields none = {NULL, 0};
 	struct http1_request request = request_of(&none);
-	struct body out;
+	struct body out = {0};
 
 	(void)state;
-	body_init(&out, NULL);
 	assert_int_equal(body_append(&out, "before", 6), 0);
 	assert_int_equal(http1_head_write(&request, &out), 0);
 	assert_true(span_starts(body_span(&out), SPAN("beforePOST /v1")));
@@ -546,8 +544,7 @@ a_head_has_a_greatest_number_of_fields(void **state)
 	(void)state;
 	for (int count = HEAD_FIELDS_MAX; count <= HEAD_FIELDS_MAX + 1;
 	     count++) {
-		struct body text;
-		body_init(&text, NULL);
+		struct body text = {0};
 		assert_int_equal(body_append(&text, OK_LINE, 17), 0);
 		for (int i = 0; i < count; i++)
 			assert_int_equal(body_append(&text, "a:b\r\n", 5), 0);
@@ -563,8 +560,7 @@ interim_answers_end_some_time(void **state)
 {
 	(void)state;
 	for (int count = 0; count <= HEAD_INTERIM_MAX + 1; count++) {
-		struct body text;
-		body_init(&text, NULL);
+		struct body text = {0};
 		for (int i = 0; i < count; i++)
 			assert_int_equal(body_append(&text,
 					     "HTTP/1.1 100 C\r\n\r\n", 18),

@@ -194,10 +194,9 @@ static inline unsigned
 check_samples(struct journal *journal)
 {
 	struct journal_entry want[N_SAMPLES], got;
-	struct body bytes;
+	struct body bytes = {0};
 	unsigned seen = 0;
 	samples(want);
-	body_init(&bytes, NULL);
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, NULL);) {
 		assert_int_equal(journal_read(journal, id, &bytes, &got), 0);
 		assert_in_range(got.attempt, 1, N_SAMPLES);

@@ -100,9 +100,8 @@ every_kind_comes_back_as_it_was(void **state)
 		append(journal, &entries[i]);
 	for (unsigned round = 0; round < 2; round++) {
 		struct journal_entry got;
-		struct body bytes;
+		struct body bytes = {0};
 		uint64_t id = 0;
-		body_init(&bytes, NULL);
 		assert_int_equal(journal_open_entries(journal, NULL), N);
 		for (unsigned i = 0; i < N; i++) {
 			struct journal_about about;
@@ -291,8 +290,7 @@ is_old(struct journal *journal, uint64_t id, uint32_t attempt,
     struct span answer)
 {
 	struct journal_entry got;
-	struct body bytes;
-	body_init(&bytes, NULL);
+	struct body bytes = {0};
 	assert_int_equal(journal_read(journal, id, &bytes, &got), 0);
 	assert_int_equal(got.attempt, attempt);
 	assert_true(span_eq(got.answer, answer));
@@ -371,9 +369,8 @@ static unsigned
 own_attempts(const struct test *test)
 {
 	struct journal_entry got;
-	struct body bytes;
+	struct body bytes = {0};
 	unsigned seen = 0;
-	body_init(&bytes, NULL);
 	for (uint64_t id = 0; test->n_journals > 0 &&
 	     journal_next(test->journals[0], &test->ours, id, &id, NULL);) {
 		assert_int_equal(
@@ -585,11 +582,10 @@ an_entry_too_large_for_the_budget_stays(void **state)
 	struct journal_entry entry = entry_of(JOURNAL_COMPLETE, 1, SPAN("p\n"));
 	struct journal *journal = open_one(test);
 	struct budget budget;
-	struct body bytes;
+	struct body bytes = {.budget = &budget};
 	atomic_init(&budget.used, 0);
 	atomic_init(&budget.limit, 16);
 	uint64_t id = append(journal, &entry);
-	body_init(&bytes, &budget);
 	assert_int_equal(
 	    journal_read(journal, id, &bytes, &entry), E_NO_MEMORY);
 	atomic_store(&budget.limit, 4096);

@@ -82,9 +82,8 @@ what_was_appended_outlives_a_kill(void **state)
 	assert_int_equal(test->n_journals, 1);
 	assert_in_range(
 	    journal_open_entries(test->journals[0], NULL), told, told + 1);
-	struct body bytes;
+	struct body bytes = {0};
 	struct journal_entry got;
-	body_init(&bytes, NULL);
 	uint64_t id = 0;
 	for (uint32_t i = 1; i <= told; i++) {
 		assert_true(journal_next(
@@ -134,10 +133,9 @@ tell_found(int pipe, const struct journal_found *found)
 {
 	struct journal *journal = found->journal;
 	struct journal_entry entry;
-	struct body bytes;
+	struct body bytes = {0};
 	if (found->error || found->damaged || found->lost_bytes)
 		_exit(1);
-	body_init(&bytes, NULL);
 	for (uint64_t id;
 	     journal && journal_next(journal, NULL, 0, &id, NULL);) {
 		if (journal_read(journal, id, &bytes, &entry) != 0 ||

@@ -53,8 +53,7 @@ make_answer(int status, const struct field *list, size_t count,
 	if (count > 0)
 		memcpy(copy, list, count * sizeof *list);
 	struct fields fields = {copy, count};
-	struct body body;
-	body_init(&body, &budget);
+	struct body body = {.budget = &budget};
 	assert_int_equal(
 	    body_append(&body, body_bytes.ptr, body_bytes.len), 0);
 	return answer_new(status, &fields, &body, request_id);
