@@ -69,14 +69,6 @@ log_rare(const struct request *r)
 	}
 }
 
-int
-access_log_status(const struct request *r)
-{
-	if (r->c.answer != NULL)
-		return r->c.answer->status;
-	return r->x->late ? problem_status(PROBLEM_REQUEST_TIMEOUT) : 0;
-}
-
 /* Digits in lower case, not all of them zero. */
 static bool
 is_trace_part(struct span part)
@@ -121,9 +113,8 @@ trace_id_of(const struct fields *fields)
 }
 
 void
-access_log(const struct request *r, int64_t took_us)
+access_log(const struct request *r, int status, int64_t took_us)
 {
-	int status = access_log_status(r);
 	log_rare(r);
 	if (!r->c.conf->log_access || !log_wants(EV_request))
 		return;

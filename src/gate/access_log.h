@@ -17,11 +17,9 @@ extern const char *const access_log_outcomes[];
  * is of tbl/errors.h.
  */
 void access_log_failed(const struct request *r, int error);
-/* Returns the status that the client was given; 0: none. */
-int access_log_status(const struct request *r);
 /*
  * Writes the line, unless log.access is false.  In any case an operator hears
- * of a key whose attempts are used up, and of memory that is.  The whole
- * request took took_us.
+ * of a key whose attempts are used up, and of memory that is.  The client was
+ * given that status (0: none), and the whole request took took_us.
  */
-void access_log(const struct request *r, int64_t took_us);
+void access_log(const struct request *r, int status, int64_t took_us);

@@ -963,11 +963,15 @@ request_finish(struct machine *machine)
 	struct series *series = r->c.route != NULL
 	    ? r->c.generation->metered.routes[r->c.route->index]
 	    : r->c.worker->meter.no_route;
-	int status = access_log_status(r);
+	int status = 0;
+	if (r->c.answer != NULL)
+		status = r->c.answer->status;
+	else if (r->x->late)
+		status = problem_lines[PROBLEM_REQUEST_TIMEOUT].status;
 	counter_add(&series->outcomes[r->c.outcome], 1);
 	if (status != 0)
 		counter_add(&series->classes[status / 100 - 1], 1);
 	histogram_add(&series->seconds, took_us);
-	access_log(r, took_us);
+	access_log(r, status, took_us);
 	return DONE;
 }

@@ -72,9 +72,10 @@ policy_status(const struct conf_idempotency *policy, enum problem problem)
 {
 	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
 		if (policy->problems[i] != 0 &&
-		    !strcmp(conf_route_problems[i], problem_type(problem)))
+		    !strcmp(conf_route_problems[i],
+			problem_lines[problem].type))
 			return (int)policy->problems[i];
-	return problem_status(problem);
+	return problem_lines[problem].status;
 }
 
 /* Finds all statuses of the problem's type: a number, or a list of several. */
@@ -85,8 +86,8 @@ statuses_of_type(
 	json_t *list = json_array();
 	for (int status = 400; status < 600; status++)
 		for (int i = 0; i < PROBLEM_COUNT_; i++)
-			if (!strcmp(problem_type((enum problem)i),
-				problem_type(problem)) &&
+			if (!strcmp(problem_lines[i].type,
+				problem_lines[problem].type) &&
 			    policy_status(policy, (enum problem)i) == status) {
 				json_array_append_new(
 				    list, json_integer(status));
@@ -137,7 +138,7 @@ statuses_of(const struct conf_idempotency *policy)
 	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
 		if (problems[i].met)
 			put_member(statuses,
-			    problem_type(problems[i].problem),
+			    problem_lines[problems[i].problem].type,
 			    statuses_of_type(policy, problems[i].problem));
 	return statuses;
 }

@@ -275,7 +275,8 @@ acceptor_new(struct loop *loop, const struct conf *conf,
 	a->proxied = (struct proxy_protocol){
 	    .loop = loop, .places = places, .taken = taken, .arg = arg};
 	list_init(&a->proxied.list);
-	linger_init(&a->lingering, loop);
+	a->lingering.loop = loop;
+	list_init(&a->lingering.list);
 	timer_init(&a->pause, loop, on_pause_over, a);
 	a->spare = -1;
 	keep_spare(a);

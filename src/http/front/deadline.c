@@ -35,12 +35,6 @@ set_due(struct client_connection *c, int64_t ms)
 
 /* --- what has come on --- */
 
-static bool
-is_enough(uint64_t bytes, int64_t ms)
-{
-	return bytes >= (uint64_t)(ms * LEAST_BYTES_PER_S / 1000);
-}
-
 /* How often one that sends a body is looked at. */
 static int64_t
 body_look_ms(const struct client_connection *c)
@@ -65,10 +59,11 @@ answer_has_come_on(struct client_connection *c)
 	if (ioctl(c->fd, SIOCOUTQ, &queued) != 0)
 		queued = 0;
 	uint64_t waiting = (uint64_t)queued, acked = info.tcpi_bytes_acked;
+	int64_t least =
+	    c->front->conf->idle_timeout_ms * LEAST_BYTES_PER_S / 1000;
 	bool first = c->waiting == 0;
-	bool enough = acked > 0
-	    ? is_enough(acked - c->seen, c->front->conf->idle_timeout_ms)
-	    : waiting != c->waiting;
+	bool enough = acked > 0 ? acked - c->seen >= (uint64_t)least
+				: waiting != c->waiting;
 	c->waiting = waiting;
 	c->seen = acked;
 	return waiting == 0 || first || enough;
@@ -99,12 +94,13 @@ has_come_on(struct client_connection *c)
 	 */
 	const struct mhd_exchange *x = c->x;
 	const int64_t look_ms = body_look_ms(c);
+	int64_t least = look_ms * LEAST_BYTES_PER_S / 1000;
 	int64_t ms = loop_now_ms(c->front->loop) - c->since_ms - look_ms;
 	bool whole = x->doing != EXCHANGE_READING || ms <= 0 ||
 	    x->shown.body_bytes * WHOLE_S * 1000 >=
 		x->read_limit * (uint64_t)ms;
 	bool enough =
-	    whole && is_enough(x->shown.body_bytes - c->seen, look_ms);
+	    whole && x->shown.body_bytes - c->seen >= (uint64_t)least;
 	/* It may be we who take nothing. */
 	if (!enough && !c->was_held && x->reads)
 		return false;

@@ -240,7 +240,8 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arrived = arrived;
 	front->arg = arg;
 	list_init(&front->all);
-	linger_init(&front->lingering, loop);
+	front->lingering.loop = loop;
+	list_init(&front->lingering.list);
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
 	front->acceptor = acceptor_new(loop, conf, places, turned_away,

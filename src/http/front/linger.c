@@ -83,13 +83,6 @@ linger_make_way(struct lingering *all, int64_t ms)
 }
 
 void
-linger_init(struct lingering *all, struct loop *loop)
-{
-	all->loop = loop;
-	list_init(&all->list);
-}
-
-void
 linger_end(struct lingering *all)
 {
 	struct lingerer *l;

@@ -11,8 +11,8 @@
  * closed before takes the answer with it.  One thread.
  */
 struct lingering {
-	struct loop *loop;
-	struct list list; /* the oldest first */
+	struct loop *loop; /* its owner sets it, and an empty list */
+	struct list list;  /* the oldest first */
 	unsigned count;
 };
 
@@ -22,7 +22,6 @@ struct linger_limits {
 	struct places *places; /* it has one there, to give back; or NULL */
 };
 
-void linger_init(struct lingering *all, struct loop *loop);
 /* Closes the descriptor in the end. */
 void linger_begin(struct lingering *all, int fd,
     const struct linger_limits *limits);

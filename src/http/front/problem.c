@@ -11,39 +11,18 @@
 #include "http/front/problem.h"
 #include "http/head/header_value.h"
 
-enum retry { SAME_KEY, NEW_KEY, FIX_REQUEST };
-
 static const char *const retry_words[] = {
     [SAME_KEY] = "same-key",
     [NEW_KEY] = "new-key",
     [FIX_REQUEST] = "fix-request",
 };
 
-static const struct problem_line {
-	int status;
-	const char *type;
-	enum retry retry;
-	int retry_after_s;
-	const char *title;
-	const char *detail;
-} lines[] = {
+const struct problem_line problem_lines[] = {
 #define PROBLEM(name, status, type, retry, after, title, detail)              \
 	{status, type, retry, after, title, detail},
 #include "tbl/problems.h"
 #undef PROBLEM
 };
-
-const char *
-problem_type(enum problem problem)
-{
-	return lines[problem].type;
-}
-
-int
-problem_status(enum problem problem)
-{
-	return lines[problem].status;
-}
 
 enum {
 	/* Decimals of so many digits survive jansson's doubles. */
@@ -113,10 +92,10 @@ detail_of(enum problem problem, const struct problem_details *details)
 	    problem == PROBLEM_UNKNOWN_UNPROVEN ||
 	    problem == PROBLEM_UNKNOWN_DRAIN;
 	char *detail = unknown
-	    ? mem_printf("%s %s", lines[problem].detail,
+	    ? mem_printf("%s %s", problem_lines[problem].detail,
 		  words_of_retry(details))
 	    : own.len > 0 ? mem_str(own)
-			  : mem_text(lines[problem].detail);
+			  : mem_text(problem_lines[problem].detail);
 	/* Who sends no key sends the same one by sending the same. */
 	static const char same[] = " with the same key";
 	const size_t len = sizeof same - 1;
@@ -126,17 +105,11 @@ detail_of(enum problem problem, const struct problem_details *details)
 	return detail;
 }
 
-static int
-status_said(enum problem problem, const struct problem_details *details)
-{
-	return details->status != 0 ? details->status : lines[problem].status;
-}
-
 void
 problem_put_hints(json_t *doc, enum problem problem,
     const struct problem_details *details)
 {
-	enum retry retry = lines[problem].retry;
+	enum problem_retry retry = problem_lines[problem].retry;
 	if (retry == NEW_KEY && details->made_of != NULL)
 		retry = FIX_REQUEST;
 	char *detail = detail_of(problem, details);
@@ -151,12 +124,13 @@ problem_put_hints(json_t *doc, enum problem problem,
 }
 
 static json_t *
-make_document(enum problem problem, const struct problem_details *details)
+make_document(
+    enum problem problem, const struct problem_details *details, int status)
 {
-	const struct problem_line *line = &lines[problem];
+	const struct problem_line *line = &problem_lines[problem];
 	char *type = mem_printf("%s%s", details->base, line->type);
 	json_t *doc = json_pack("{s:s, s:s, s:i}", "type", type, "title",
-	    line->title, "status", status_said(problem, details));
+	    line->title, "status", status);
 	free(type);
 	must(doc != NULL);
 	problem_put_hints(doc, problem, details);
@@ -180,8 +154,7 @@ make_document(enum problem problem, const struct problem_details *details)
 	 * Where that has a "type" of its own it is no problem document, and all
 	 * there is: such an API allows no other members.
 	 */
-	const struct api_preset_facts facts = {line->type,
-	    status_said(problem, details),
+	const struct api_preset_facts facts = {line->type, status,
 	    json_string_value(json_object_get(doc, "detail")),
 	    details->request_id};
 	json_t *own = api_preset_says(details->preset, &facts);
@@ -201,8 +174,9 @@ make_document(enum problem problem, const struct problem_details *details)
 struct answer *
 problem_new(enum problem problem, const struct problem_details *details)
 {
-	const struct problem_line *line = &lines[problem];
-	json_t *doc = make_document(problem, details);
+	const struct problem_line *line = &problem_lines[problem];
+	int status = details->status != 0 ? details->status : line->status;
+	json_t *doc = make_document(problem, details, status);
 	bool alone = json_object_get(doc, "title") == NULL;
 	struct body body;
 	body_line(&body,
@@ -212,7 +186,8 @@ problem_new(enum problem problem, const struct problem_details *details)
 	char after[24];
 	int64_t after_s = details->retry_after_s ? details->retry_after_s
 						 : line->retry_after_s;
-	bool held = !strcmp(line->type, lines[PROBLEM_UNKNOWN_HELD].type);
+	bool held =
+	    !strcmp(line->type, problem_lines[PROBLEM_UNKNOWN_HELD].type);
 	if (details->preset == API_PRESET_ACP && after_s == 0 && held)
 		after_s = UNRESOLVED_AFTER_S;
 	snprintf(after, sizeof after, "%" PRId64, after_s);
@@ -241,8 +216,7 @@ problem_new(enum problem problem, const struct problem_details *details)
 	if (again.len > 0 && (after_s > 0 || never))
 		fields_add(&fields, again,
 		    after_s > 0 ? SPAN("true") : SPAN("false"));
-	return answer_new(
-	    status_said(problem, details), &fields, &body, SPAN(""));
+	return answer_new(status, &fields, &body, SPAN(""));
 }
 
 /* --- as a message --- */

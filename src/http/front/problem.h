@@ -21,6 +21,17 @@ enum problem {
 	PROBLEM_COUNT_,
 };
 
+enum problem_retry { SAME_KEY, NEW_KEY, FIX_REQUEST };
+
+extern const struct problem_line {
+	int status;
+	const char *type; /* the contract's name, such as "in-flight" */
+	enum problem_retry retry;
+	int retry_after_s;
+	const char *title;
+	const char *detail;
+} problem_lines[];
+
 /* What a document says besides its line of the table. */
 struct problem_details {
 	const char *base;      /* problem_base */
@@ -58,6 +69,3 @@ struct span problem_text(struct arena *arena, const struct conf *conf,
  */
 void problem_put_hints(json_t *doc, enum problem problem,
     const struct problem_details *details);
-/* The contract's name, such as "in-flight", and the status. */
-const char *problem_type(enum problem problem);
-int problem_status(enum problem problem);

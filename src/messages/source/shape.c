@@ -209,7 +209,7 @@ static enum shape_verdict
 refuse_problem(struct shape *s, enum problem problem)
 {
 	return misshapen(
-	    s, SHAPE_MALFORMED, span_str(problem_type(problem)));
+	    s, SHAPE_MALFORMED, span_str(problem_lines[problem].type));
 }
 
 static enum shape_verdict
@@ -312,7 +312,8 @@ find_scope(struct shape *s)
 				c->route->name, refusal.words));
 		return misshapen(s, SHAPE_MALFORMED,
 		    arena_printf(c->arena, "%s: %s",
-			problem_type(PROBLEM_TOKEN_INVALID), refusal.words));
+			problem_lines[PROBLEM_TOKEN_INVALID].type,
+			refusal.words));
 	case SCOPE_REPEATED:
 		break;
 	}
@@ -354,7 +355,7 @@ make_request(struct shape *s)
 	if (problem == PROBLEM_COUNT_)
 		return SHAPE_GOOD;
 	return misshapen(s, SHAPE_MALFORMED,
-	    arena_printf(c->arena, "%s: %.*s", problem_type(problem),
+	    arena_printf(c->arena, "%s: %.*s", problem_lines[problem].type,
 		SPAN_FMT(detail)));
 }
 
