@@ -102,14 +102,6 @@ claimant_read_content(struct claimant *c)
 	return error == E_MALFORMED && !has_pointers ? 0 : error;
 }
 
-enum key_verdict
-claimant_derive_key(struct claimant *c)
-{
-	return c->derived
-	    ? key_derive(c->arena, c->policy, &c->content, &c->key)
-	    : KEY_FOUND;
-}
-
 /* What its route's templates take the values of variables from. */
 static struct variables
 variables_of(const struct claimant *c)

@@ -140,11 +140,6 @@ MUST_USE enum scope_verdict claimant_find_scope(
 MUST_USE int claimant_read_content(struct claimant *c);
 
 /*
- * Makes the key of the body, where it is derived; KEY_MISSING: the body has
- * none.
- */
-MUST_USE enum key_verdict claimant_derive_key(struct claimant *c);
-/*
  * Names the record, and the entity.  Returns PROBLEM_COUNT_, or a problem with
  * a sentence for the client.
  */

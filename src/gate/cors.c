@@ -14,29 +14,25 @@ cors_applies(const struct conf_route *route)
 
 /* --- a question beforehand --- */
 
-const struct conf_route *
-cors_preflighted(const struct conf *conf, struct span method,
-    const struct request_target *target, const struct fields *fields)
+struct answer *
+cors_preflight(struct arena *arena, const struct conf *conf, struct span method,
+    const struct request_target *target, const struct fields *fields,
+    const struct conf_route **ret_route)
 {
 	const struct field *asked;
-	const struct conf_route *route;
 	if (!span_eq(method, SPAN("OPTIONS")) ||
 	    (asked = fields_first(
 		 fields, SPAN("Access-Control-Request-Method"))) == NULL ||
 	    fields_first(fields, SPAN("Origin")) == NULL)
 		return NULL;
-	route = route_find_own(conf, asked->value, target);
-	if (route == NULL && !route_find(conf, asked->value, target, &route))
+	const struct conf_route *route =
+	    route_find_own(conf, asked->value, target);
+	if ((route == NULL &&
+		!route_find(conf, asked->value, target, &route)) ||
+	    !cors_applies(route))
 		return NULL;
-	return cors_applies(route) ? route : NULL;
-}
-
-struct answer *
-cors_answer(struct arena *arena, const struct conf_route *route,
-    const struct fields *fields)
-{
-	const struct field *asked = fields_first(
-	    fields, SPAN("Access-Control-Request-Headers"));
+	*ret_route = route;
+	asked = fields_first(fields, SPAN("Access-Control-Request-Headers"));
 	long long age_ms = route->idempotency->cors_max_age_ms;
 	/* A path of its own has none: it is asked by GET. */
 	struct span methods =

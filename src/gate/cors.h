@@ -14,19 +14,14 @@
  */
 
 /*
- * The route that a browser asks about before it sends what is not simple
- * (OPTIONS with Origin and Access-Control-Request-Method); NULL: it is no such
+ * What a browser is told that asks before it sends what is not simple (OPTIONS
+ * with Origin and Access-Control-Request-Method): the route's methods, and the
+ * fields that it asked for.  The caller has one reference.  NULL: it is no such
  * question, or the route has no cors.
  */
-const struct conf_route *cors_preflighted(const struct conf *conf,
+struct answer *cors_preflight(struct arena *arena, const struct conf *conf,
     struct span method, const struct request_target *target,
-    const struct fields *fields);
-/*
- * What the browser is told: the route's methods, and the fields that it asked
- * for.  The caller has one reference.
- */
-struct answer *cors_answer(struct arena *arena, const struct conf_route *route,
-    const struct fields *fields);
+    const struct fields *fields, const struct conf_route **ret_route);
 
 /* Whether the answers of a route are told to whom; route may be NULL. */
 bool cors_applies(const struct conf_route *route);

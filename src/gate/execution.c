@@ -436,24 +436,19 @@ execution_in_doubt(struct execution *e, enum reason reason)
 	    e, e->sent ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE, MORE);
 }
 
-static enum disposition
-disposition_of_own(const struct execution *e)
-{
-	return disposition_of_answer(&e->forward.fields, e->forward.status,
-	    e->owned.policy->outcomes[e->forward.status]);
-}
-
 /* The answer's status counts even if there was no memory for its body. */
 enum after
 execution_weigh(struct execution *e)
 {
-	enum disposition disposition = disposition_of_own(e);
+	int status = e->forward.status;
+	enum disposition disposition = disposition_of_answer(
+	    &e->forward.fields, status, e->owned.policy->outcomes[status]);
 	bool whole = e->forward.result == FORWARD_ANSWERED;
 	if (whole) {
 		execution_make_upstreams(e, 0);
 	} else {
 		struct logline line = execution_log(e, EV_answer_unread);
-		log_int(&line, "status", e->forward.status);
+		log_int(&line, "status", status);
 		log_end(&line);
 	}
 	if (disposition == DISPOSITION_STORE)
@@ -465,8 +460,7 @@ execution_weigh(struct execution *e)
 	/* Nothing happened, says the upstream; does the attempt count? */
 	bool spared = e->counts == COUNTS_NEVER ||
 	    (e->counts == COUNTS_BY_ANSWER &&
-		disposition_is_refusal(
-		    &e->forward.fields, e->forward.status));
+		disposition_is_refusal(&e->forward.fields, status));
 	/* Of an attempt with a witness, no other may have the number. */
 	if (disposition == DISPOSITION_FORGET &&
 	    e->counts == COUNTS_BY_ANSWER && !execution_has_witness(e))
@@ -490,8 +484,10 @@ execution_forwarded(struct machine *machine)
 			: result == FORWARD_MALFORMED ? REASON_MALFORMED
 						      : REASON_BROKEN);
 	/* A witness is asked before a no is believed, and has to know a yes. */
-	enum disposition disposition = disposition_of_own(e);
-	bool success = e->forward.status >= 200 && e->forward.status <= 299 &&
+	int status = e->forward.status;
+	enum disposition disposition = disposition_of_answer(
+	    &e->forward.fields, status, e->owned.policy->outcomes[status]);
+	bool success = status >= 200 && status <= 299 &&
 	    disposition == DISPOSITION_STORE;
 	e->sent = true;
 	if (execution_has_witness(e) && success)

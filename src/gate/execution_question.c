@@ -53,11 +53,14 @@ note_answer(struct execution *e, enum asked answer, const char *words)
 {
 	struct span act = provenance_act_text(
 	    e->arena, span_str(execution_question_words[answer]), e->by);
+	struct series *series =
+	    e->generation->metered.routes[e->route->index];
+	size_t asker = span_eq(e->by, SPAN("request")) ? 0
+	    : span_eq(e->by, SPAN("sweep")) ? 1 : 2; /* an operator */
 	e->asked = answer;
 	e->claim.asked = e->owned.asked =
 	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
-	meter_asked(e->generation->metered.routes[e->route->index], e->by,
-	    answer);
+	counter_add(&series->asked[asker * METER_ANSWERS + answer], 1);
 	struct logline line = execution_log(e, EV_asked);
 	log_span(&line, "by", e->by);
 	log_str(&line, "answer", execution_question_words[answer]);

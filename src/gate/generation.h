@@ -17,7 +17,10 @@ struct generation {
 	const struct conf *conf;
 	struct upstreams *upstreams;
 	struct target_health *health; /* NULL: no target is checked */
-	struct metered metered;
+	struct {
+		struct series **routes;
+		struct histogram **upstreams;
+	} metered; /* by the indexes of its routes and upstreams */
 };
 
 /* Makes one with one reference, which takes a reference to conf. */

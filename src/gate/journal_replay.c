@@ -318,14 +318,6 @@ on_written(void *arg, bool failed)
 		set_writable(replay, false);
 }
 
-static void
-init_delivery(struct journal_replay *replay, struct journal_delivery *delivery,
-    void (*ended)(void *delivery))
-{
-	delivery->replay = replay;
-	op_init(&delivery->op.op, replay->home.loop, ended, delivery);
-}
-
 void
 journal_replay_init(struct journal_replay *replay,
     const struct journal_replay_home *home, struct journal *journal,
@@ -340,8 +332,11 @@ journal_replay_init(struct journal_replay *replay,
 		replay->adoption = journal_adoption_new(home->loop,
 		    home->conf->state_dir, home->awaited, on_adopted,
 		    on_dead_searched, replay);
-	init_delivery(replay, &replay->small, on_small_ended);
-	init_delivery(replay, &replay->large, on_large_ended);
+	struct journal_delivery *small = &replay->small;
+	struct journal_delivery *large = &replay->large;
+	small->replay = large->replay = replay;
+	op_init(&small->op.op, home->loop, on_small_ended, small);
+	op_init(&large->op.op, home->loop, on_large_ended, large);
 	timer_init(&replay->timer, home->loop, on_pass_due, replay);
 	/* Nobody is served yet who would have to wait for the disk. */
 	set_writable(replay,
@@ -355,14 +350,6 @@ journal_replay_init(struct journal_replay *replay,
 	timer_set(&replay->timer, 0);
 }
 
-static void
-clear_delivery(struct journal_delivery *delivery)
-{
-	op_cancel(&delivery->op.op);
-	answer_unref(&delivery->op.answer);
-	body_clear(&delivery->bytes);
-}
-
 void
 journal_replay_end(struct journal_replay *replay)
 {
@@ -370,8 +357,12 @@ journal_replay_end(struct journal_replay *replay)
 	replay->ending = true;
 	timer_clear(&replay->timer);
 	journal_adoption_free(&replay->adoption);
-	clear_delivery(&replay->small);
-	clear_delivery(&replay->large);
+	struct journal_delivery *both[] = {&replay->small, &replay->large};
+	for (size_t i = 0; i < 2; i++) {
+		op_cancel(&both[i]->op.op);
+		answer_unref(&both[i]->op.answer);
+		body_clear(&both[i]->bytes);
+	}
 	key_set_clear(&replay->passed_over);
 	key_set_clear(&replay->failed_large);
 	key_set_clear(&replay->broken);

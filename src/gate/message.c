@@ -59,17 +59,6 @@ message_make(struct claimant *c, uint32_t attempt)
 	};
 }
 
-static bool
-is_of_scope(const struct conf_scopes *scope, struct span name)
-{
-	for (size_t i = 0; i < scope->count; i++) {
-		const char *header = scopes_header(&scope->list[i]);
-		if (header != NULL && span_ieq(span_str(header), name))
-			return true;
-	}
-	return false;
-}
-
 /* fields has room for one more. */
 static const struct message *
 make_query(struct claimant *c, struct span target, struct span authority,
@@ -92,6 +81,7 @@ const struct message *
 message_reconcile(struct claimant *c, const struct variables *variables)
 {
 	const struct fields *in = &c->head.fields;
+	const struct conf_scopes *scopes = &c->policy->scope;
 	struct span target;
 	const struct template *path = &c->policy->reconcile.path;
 	if (c->policy->reconcile.n_headers > 0)
@@ -100,9 +90,17 @@ message_reconcile(struct claimant *c, const struct variables *variables)
 	if (path->text == NULL || !variables_fill(variables, path, &target))
 		return NULL;
 	struct fields scope = fields_new(c->arena, in->count + 1);
-	for (size_t i = 0; i < in->count; i++)
-		if (is_of_scope(&c->policy->scope, in->list[i].name))
+	for (size_t i = 0; i < in->count; i++) {
+		struct span name = in->list[i].name;
+		bool of_scope = false;
+		for (size_t k = 0; k < scopes->count && !of_scope; k++) {
+			const char *header = scopes_header(&scopes->list[k]);
+			of_scope =
+			    header != NULL && span_ieq(span_str(header), name);
+		}
+		if (of_scope)
 			scope.list[scope.count++] = in->list[i];
+	}
 	return make_query(c, target, c->head.authority, &scope);
 }
 

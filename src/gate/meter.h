@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/histogram.h"
-#include "conf/conf.h"
 #include "store/store.h"
 
 /*
@@ -54,18 +53,5 @@ struct meter {
 void meter_init(struct meter *meter);
 /* Frees the series: nobody may read any more. */
 void meter_clear(struct meter *meter);
-
-/* The series of a configuration, by the indexes of routes and upstreams. */
-struct metered {
-	struct series **routes;
-	struct histogram **upstreams;
-};
-/* Returns the gauge of a target that is up; the name is "UPSTREAM\nURL". */
-struct counter *meter_target(struct meter *meter, const char *name);
-/* Counts an answer of the route; by: "request", "sweep", or an operator. */
-void meter_asked(struct series *route, struct span by, unsigned answer);
-/*
- * Finds or makes the series of a configuration; both lists are for free().
- */
-void meter_conf(struct meter *meter, const struct conf *conf,
-    struct metered *ret_metered);
+/* Finds or makes the series of that name in one of the meter's lists. */
+struct series *meter_series(struct series *_Atomic *list, const char *name);

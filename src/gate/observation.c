@@ -70,7 +70,9 @@ judge_key(struct claimant *c, bool whole)
 	if (error != 0)
 		return error == E_NO_MEMORY ? OBSERVED_NOTHING
 					    : OBSERVED_TOO_LARGE;
-	if (claimant_derive_key(c) != KEY_FOUND)
+	if (c->derived &&
+	    key_derive(c->arena, c->policy, &c->content, &c->key) !=
+		KEY_FOUND)
 		return none;
 	return claimant_name_record(c, &detail) == PROBLEM_COUNT_
 	    ? OBSERVED_EXECUTED
@@ -114,13 +116,6 @@ finish(struct observation *o)
 	free(o);
 }
 
-/* Copies a text, cut where it is too long. */
-static void
-note_text(char buffer[DUPLICATES_TEXT], struct span text)
-{
-	snprintf(buffer, DUPLICATES_TEXT, "%.*s", SPAN_FMT(text));
-}
-
 static int64_t
 number_at(const struct call_reply *reply, size_t i, int64_t most)
 {
@@ -137,7 +132,8 @@ note_duplicate(struct observation *o, const struct call_reply *reply)
 {
 	struct duplicate *one = &o->one;
 	if (reply->n_extra > 0)
-		note_text(one->first_request_id, resp_text(reply->extra[0]));
+		snprintf(one->first_request_id, sizeof one->first_request_id,
+		    "%.*s", SPAN_FMT(resp_text(reply->extra[0])));
 	one->first_ms = number_at(reply, 1, INT64_MAX);
 	one->status = (int)number_at(reply, 2, 599);
 	duplicates_add(&o->worker->duplicates, one);
@@ -195,9 +191,12 @@ observation_begin(struct claimant *c, bool whole)
 		o->key_id = c->key_id;
 		o->retries = policy->on_unknown == UNKNOWN_RETRY;
 		o->one.at_ms = clock_wall_ms();
-		note_text(o->one.key_id, span_str(c->key_hex));
-		note_text(o->one.route, span_str(c->route->name));
-		note_text(o->one.request_id, c->id);
+		snprintf(o->one.key_id, sizeof o->one.key_id, "%s",
+		    c->key_hex);
+		snprintf(o->one.route, sizeof o->one.route, "%s",
+		    c->route->name);
+		snprintf(o->one.request_id, sizeof o->one.request_id, "%.*s",
+		    SPAN_FMT(c->id));
 		owner_new(&o->owner);
 		claimant_fingerprint(c);
 		struct store_call *call = observe_call(o, "begin", 4);

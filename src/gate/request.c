@@ -201,14 +201,6 @@ refuse_head(struct request *r, enum head_verdict verdict)
 	    span_str(r->c.head.message));
 }
 
-/* A chunk of its body is malformed, or a trailer. */
-static enum after
-refuse_body(struct request *r)
-{
-	r->c.head.message = r->x->head.message;
-	return refuse_head(r, r->x->head.verdict);
-}
-
 static enum after
 request_check(struct machine *machine)
 {
@@ -230,11 +222,9 @@ static enum after
 request_route(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	r->c.route = cors_preflighted(r->c.conf, r->c.method,
-	    &r->c.head.target, &r->c.head.fields);
-	if (r->c.route != NULL) {
-		r->c.answer = cors_answer(
-		    r->c.arena, r->c.route, &r->c.head.fields);
+	r->c.answer = cors_preflight(r->c.arena, r->c.conf, r->c.method,
+	    &r->c.head.target, &r->c.head.fields, &r->c.route);
+	if (r->c.answer != NULL) {
 		r->c.outcome = OUTCOME_PREFLIGHT;
 		return request_to(r, REQUEST_ANSWER, MORE);
 	}
@@ -571,7 +561,9 @@ request_received(struct machine *machine)
 	case E_NO_MEMORY:
 		return refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 	case E_MALFORMED:
-		return refuse_body(r);
+		/* A chunk of its body is malformed, or a trailer. */
+		r->c.head.message = r->x->head.message;
+		return refuse_head(r, r->x->head.verdict);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;
@@ -583,7 +575,9 @@ static enum after
 request_derive(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	if (claimant_derive_key(&r->c) != KEY_FOUND)
+	if (r->c.derived &&
+	    key_derive(r->c.arena, r->c.policy, &r->c.content, &r->c.key) !=
+		KEY_FOUND)
 		return without_key(r, REQUEST_PASS);
 	struct span detail = SPAN("");
 	enum problem problem = claimant_name(&r->c, &detail);
@@ -868,8 +862,10 @@ request_pass(struct machine *machine)
 static enum after
 refuse_pass(struct request *r)
 {
-	if (r->up.ended && r->up.error == E_MALFORMED)
-		return refuse_body(r);
+	if (r->up.ended && r->up.error == E_MALFORMED) {
+		r->c.head.message = r->x->head.message;
+		return refuse_head(r, r->x->head.verdict);
+	}
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;

@@ -117,27 +117,6 @@ enqueue(struct swept *swept, const struct key_id *key_id)
 		swept->queue[swept->queued++] = *key_id;
 }
 
-/* Its API has answered, or it has not. */
-static void
-note_answer(struct sweeper *s, struct swept *swept, enum asked answer)
-{
-	bool away = answer == ASKED_AWAY ||
-	    (answer == ASKED_UNKNOWN && conf_has_witness(swept->route) &&
-		trust_why(s->worker->trusts, swept->route, INT64_MAX, 1));
-	if (!away) {
-		swept->away_ms = 0;
-		return;
-	}
-	/* Of those that were under way together one counts. */
-	if (clock_us() < swept->again_us)
-		return;
-	swept->away_ms = swept->away_ms == 0 ? AWAY_FIRST_MS
-					     : 2 * swept->away_ms;
-	if (swept->away_ms > AWAY_MOST_MS)
-		swept->away_ms = AWAY_MOST_MS;
-	swept->again_us = clock_us() + swept->away_ms * 1000;
-}
-
 /* --- a probe --- */
 
 static void
@@ -168,14 +147,29 @@ probe_end(struct probe *p, int error)
 	pump(s);
 }
 
+/* Its API has answered, or it has not. */
 static void
 on_asked(void *arg)
 {
 	struct probe *p = arg;
 	struct sweeper *s = p->sweeper;
 	struct swept *swept = find_route(s, span_str(p->route->name));
-	if (swept != NULL)
-		note_answer(s, swept, p->question.answer);
+	enum asked answer = p->question.answer;
+	bool away = swept != NULL &&
+	    (answer == ASKED_AWAY ||
+		(answer == ASKED_UNKNOWN && conf_has_witness(swept->route) &&
+		    trust_why(
+			s->worker->trusts, swept->route, INT64_MAX, 1)));
+	/* Of those that were under way together one counts. */
+	if (away && clock_us() >= swept->again_us) {
+		swept->away_ms = swept->away_ms == 0 ? AWAY_FIRST_MS
+						     : 2 * swept->away_ms;
+		if (swept->away_ms > AWAY_MOST_MS)
+			swept->away_ms = AWAY_MOST_MS;
+		swept->again_us = clock_us() + swept->away_ms * 1000;
+	} else if (swept != NULL && !away) {
+		swept->away_ms = 0;
+	}
 	probe_end(p, 0);
 }
 
@@ -420,12 +414,6 @@ on_heard(void *arg, struct span notice)
 
 /* --- what the worker says --- */
 
-static struct sweeper *
-sweeper_part(struct worker_part *part)
-{
-	return CONTAINER_OF(part, struct sweeper, part);
-}
-
 static struct worker_part *
 sweeper_begin(struct worker *worker)
 {
@@ -455,7 +443,7 @@ stop_searching(struct sweeper *s)
 static void
 sweeper_reload(struct worker_part *part, struct generation *generation)
 {
-	struct sweeper *s = sweeper_part(part);
+	struct sweeper *s = CONTAINER_OF(part, struct sweeper, part);
 	(void)generation;
 	stop_searching(s);
 	find_routes(s);
@@ -471,7 +459,7 @@ sweeper_reload(struct worker_part *part, struct generation *generation)
 static void
 sweeper_drain(struct worker_part *part)
 {
-	struct sweeper *s = sweeper_part(part);
+	struct sweeper *s = CONTAINER_OF(part, struct sweeper, part);
 	struct probe *p;
 	s->draining = true;
 	stop_searching(s);
@@ -490,7 +478,7 @@ sweeper_is_idle(const struct worker_part *part)
 static void
 sweeper_end(struct worker_part *part)
 {
-	struct sweeper *s = sweeper_part(part);
+	struct sweeper *s = CONTAINER_OF(part, struct sweeper, part);
 	struct probe *p;
 	s->draining = true;
 	stop_searching(s);
@@ -505,7 +493,7 @@ sweeper_end(struct worker_part *part)
 static void
 sweeper_free(struct worker_part *part)
 {
-	struct sweeper *s = sweeper_part(part);
+	struct sweeper *s = CONTAINER_OF(part, struct sweeper, part);
 	free(s->routes);
 	free(s);
 }
@@ -540,7 +528,7 @@ sweeper_ask(struct worker *worker, struct sweeper_question *question,
 	while (part != NULL && part->kind != &sweeper_kind)
 		part = part->next;
 	must(part != NULL);
-	struct sweeper *s = sweeper_part(part);
+	struct sweeper *s = CONTAINER_OF(part, struct sweeper, part);
 	struct swept *swept = find_route(s, route);
 	op_start(&question->op, 0, on_given_up);
 	if (swept == NULL || s->draining) {

@@ -52,7 +52,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->index = index;
 	w->loop = loop_new();
 	meter_init(&w->meter);
-	duplicates_init(&w->duplicates);
+	must(pthread_mutex_init(&w->duplicates.lock, NULL) == 0);
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
@@ -269,7 +269,7 @@ worker_free(struct worker **worker)
 	hash_free(&w->waiters.listening);
 	trust_free(&w->trusts);
 	meter_clear(&w->meter);
-	duplicates_clear(&w->duplicates);
+	must(pthread_mutex_destroy(&w->duplicates.lock) == 0);
 	conf_unref(&w->conf);
 	free(w);
 }

@@ -144,24 +144,10 @@ take_until(struct span *left, struct span delimiter, struct span *ret_before)
 }
 
 /*
- * Takes the next part (RFC 2046, section 5.1), behind whose delimiter a line
- * ends; its head has its last line's end, or nothing.
+ * Reads part after part (RFC 2046, section 5.1), behind whose delimiter a line
+ * ends; a head has its last line's end, or nothing.  False where the rest is no
+ * whole upload; digest may be NULL.
  */
-static bool
-take_part(struct span *left, struct span delimiter, struct span *ret_head,
-    struct span *ret_content)
-{
-	struct span part;
-	if (!span_skip(left, SPAN("\r\n")) ||
-	    !take_until(left, delimiter, &part))
-		return false;
-	*ret_head = SPAN("");
-	*ret_content = part;
-	return span_skip(ret_content, SPAN("\r\n")) ||
-	    take_until(ret_content, SPAN("\r\n\r\n"), ret_head);
-}
-
-/* False where the rest is no whole upload; digest may be NULL. */
 static bool
 read_upload(const struct content *content, struct digest *digest)
 {
@@ -173,7 +159,11 @@ read_upload(const struct content *content, struct digest *digest)
 	if (!span_skip(&left, span_from(delimiter, 2)))
 		return false;
 	do {
-		if (!take_part(&left, delimiter, &head, &part))
+		head = SPAN("");
+		if (!span_skip(&left, SPAN("\r\n")) ||
+		    !take_until(&left, delimiter, &part) ||
+		    (!span_skip(&part, SPAN("\r\n")) &&
+			!take_until(&part, SPAN("\r\n\r\n"), &head)))
 			return false;
 		if (digest != NULL) {
 			digest_part(digest, SPAN("part"));

@@ -9,19 +9,6 @@ const struct observed_line duplicates_lines[] = {
 };
 
 void
-duplicates_init(struct duplicates *all)
-{
-	all->added = 0;
-	must(pthread_mutex_init(&all->lock, NULL) == 0);
-}
-
-void
-duplicates_clear(struct duplicates *all)
-{
-	must(pthread_mutex_destroy(&all->lock) == 0);
-}
-
-void
 duplicates_add(struct duplicates *all, const struct duplicate *one)
 {
 	must(pthread_mutex_lock(&all->lock) == 0);

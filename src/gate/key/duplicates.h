@@ -38,14 +38,13 @@ struct duplicate {
 	enum observed would;
 };
 
+/* Zeros at first, but for the lock, which its owner makes and destroys. */
 struct duplicates {
 	pthread_mutex_t lock;
 	size_t added; /* since the start; the last ones are kept */
 	struct duplicate list[DUPLICATES_MAX];
 };
 
-void duplicates_init(struct duplicates *all);
-void duplicates_clear(struct duplicates *all);
 void duplicates_add(struct duplicates *all, const struct duplicate *one);
 /* Copies those that are kept, the latest first; the number of them. */
 size_t duplicates_read(

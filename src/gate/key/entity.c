@@ -64,40 +64,30 @@ find_name(const struct conf *conf, const struct variables *request,
 	return SPAN("");
 }
 
-static struct span
-find_version(const struct variables *request, struct arena *scratch,
-    struct store_entity *entity)
-{
-	const struct json_pointer *pointer =
-	    &request->route->idempotency->newer_only;
-	if (pointer->count == 0)
-		return SPAN("");
-	const struct json *json = content_json(scratch, request->body);
-	const struct json *value = json ? json_at(json, pointer) : NULL;
-	if (value != NULL &&
-	    version_read(
-		request->arena, value, &entity->version, &entity->shown))
-		return SPAN("");
-	char *name = json_pointer_text(pointer);
-	struct span words = arena_printf(request->arena,
-	    "Nothing says which version this is, because %s is missing in "
-	    "this request, or is neither a number nor an RFC 3339 time.",
-	    name);
-	free(name);
-	return words;
-}
-
 struct span
 entity_find(const struct conf *conf, const struct variables *request,
     const struct span *scope, struct store_entity *ret_entity)
 {
-	struct store_entity entity = {
-	    .serialize = request->route->idempotency->serialize};
+	const struct conf_idempotency *policy = request->route->idempotency;
+	const struct json_pointer *pointer = &policy->newer_only;
+	struct store_entity entity = {.serialize = policy->serialize};
 	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = arena_new();
 	struct span wrong = find_name(conf, request, scratch, scope, &entity);
-	if (wrong.len == 0)
-		wrong = find_version(request, scratch, &entity);
+	if (wrong.len == 0 && pointer->count > 0) {
+		const struct json *json = content_json(scratch, request->body);
+		const struct json *value = json ? json_at(json, pointer) : NULL;
+		if (value == NULL ||
+		    !version_read(request->arena, value, &entity.version,
+			&entity.shown)) {
+			char *name = json_pointer_text(pointer);
+			wrong = arena_printf(request->arena,
+			    "Nothing says which version this is, because %s is "
+			    "missing in this request, or is neither a number "
+			    "nor an RFC 3339 time.", name);
+			free(name);
+		}
+	}
 	arena_free(&scratch);
 	*ret_entity = entity;
 	return wrong;

@@ -144,33 +144,16 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 	arena_free(&scratch);
 }
 
-/*
- * All requests with a key must change the same thing in the same version,
- * whatever the route includes.  Where the rest says so anyway, because path and
- * body count with all their members, it is left out: then an entity that is
- * configured later changes no fingerprint.
- */
-static void
-digest_entity(struct digest *digest, const struct conf_idempotency *policy,
-    const struct fingerprinted *request)
-{
-	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
-	bool covered = (policy->fingerprint_include & all) == all &&
-	    policy->fingerprint_ignore.count == 0 &&
-	    policy->fingerprint_only.count == 0;
-	if (request->entity.len == 0 || covered || !INVARIANT(same_entity))
-		return;
-	digest_part(digest, SPAN("entity"));
-	digest_part(digest, request->entity);
-	digest_part(digest, request->version);
-}
-
 /* Each part has its name before it, so that none passes for another. */
 void
 fingerprint_make(const struct conf_idempotency *policy, struct span secret,
     const struct fingerprinted *request, uint8_t ret_fingerprint[DIGEST_BYTES])
 {
 	unsigned include = policy->fingerprint_include;
+	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
+	bool covered = (include & all) == all &&
+	    policy->fingerprint_ignore.count == 0 &&
+	    policy->fingerprint_only.count == 0;
 	struct digest digest;
 	digest_begin(&digest, SPAN("fingerprint"), secret);
 	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method))
@@ -182,7 +165,17 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 	digest_headers(&digest, policy, request->fields);
 	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
 		digest_body(&digest, policy, request->body);
-	digest_entity(&digest, policy, request);
+	/*
+	 * All requests with a key must change the same thing in the same
+	 * version, whatever the route includes.  Where the rest says so anyway,
+	 * because path and body count with all their members, it is left out:
+	 * then an entity that is configured later changes no fingerprint.
+	 */
+	if (request->entity.len > 0 && !covered && INVARIANT(same_entity)) {
+		digest_part(&digest, SPAN("entity"));
+		digest_part(&digest, request->entity);
+		digest_part(&digest, request->version);
+	}
 	digest_end(&digest, ret_fingerprint);
 }
 

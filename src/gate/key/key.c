@@ -91,21 +91,6 @@ skip_bare_item(struct span *in)
 	return take_char(in, ':');
 }
 
-/* Skips a parameter, whose semicolon was taken (section 4.2.3.2). */
-static bool
-skip_parameter(struct span *in)
-{
-	while (take_char(in, ' '))
-		;
-	if (in->len == 0 || (in->ptr[0] != '*' && !ascii_is_lower(in->ptr[0])))
-		return false;
-	while (in->len &&
-	    (ascii_is_lower(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
-		(in->ptr[0] != '\0' && strchr("_-.*", in->ptr[0]))))
-		*in = span_from(*in, 1);
-	return !take_char(in, '=') || skip_bare_item(in);
-}
-
 /* Reads a string and any parameters, which mean nothing here; no more. */
 static bool
 read_item(struct arena *arena, struct span value, struct span *ret_string)
@@ -115,8 +100,20 @@ read_item(struct arena *arena, struct span value, struct span *ret_string)
 
 	if (!take_quoted(&value, out, &len))
 		return false;
+	/* Parameters (section 4.2.3.2). */
 	while (take_char(&value, ';')) {
-		if (!skip_parameter(&value))
+		while (take_char(&value, ' '))
+			;
+		if (value.len == 0 ||
+		    (value.ptr[0] != '*' && !ascii_is_lower(value.ptr[0])))
+			return false;
+		while (value.len &&
+		    (ascii_is_lower(value.ptr[0]) ||
+			ascii_is_digit(value.ptr[0]) ||
+			(value.ptr[0] != '\0' &&
+			    strchr("_-.*", value.ptr[0]))))
+			value = span_from(value, 1);
+		if (take_char(&value, '=') && !skip_bare_item(&value))
 			return false;
 	}
 	if (value.len)

@@ -110,70 +110,57 @@ looks_like_number(struct span text)
 	return number;
 }
 
-static const char issuer_name[] = "jwt.iss";
-
-/* A claim has the value that a token with it would have. */
-static struct span
-value_by_hand(struct arena *arena, const struct conf_scope *scope,
-    const struct fields *named, bool number, size_t *used)
-{
-	char *name = scopes_name(scope);
-	const struct field *f = fields_first(named, span_str(name));
-	free(name);
-	if (f == NULL)
-		return SPAN("");
-	++*used;
-	struct span value = f->value, issuer = span_str(scope->issuer);
-	if (scope->kind != SCOPE_JWT || value.len == 0)
-		return value;
-	f = fields_first(named, span_str(issuer_name));
-	if (f != NULL)
-		issuer = f->value;
-	return token_value(arena, issuer.len > 0 ? &issuer : NULL,
-	    number && looks_like_number(value), value);
-}
-
 bool
 scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
     const struct fields *named, bool number, struct span *ret_values)
 {
 	const struct conf_scopes *scopes = &policy->scope;
+	const struct field *by = fields_first(named, SPAN("jwt.iss"));
 	bool valued = scopes->count == 0, issued = false;
 	size_t used = 0;
 	for (size_t i = 0; i < scopes->count; i++) {
 		const struct conf_scope *scope = &scopes->list[i];
-		ret_values[i] =
-		    value_by_hand(arena, scope, named, number, &used);
-		valued |= ret_values[i].len > 0;
+		char *name = scopes_name(scope);
+		const struct field *f = fields_first(named, span_str(name));
+		struct span value = f != NULL ? f->value : SPAN("");
+		struct span issuer =
+		    by != NULL ? by->value : span_str(scope->issuer);
+		free(name);
+		used += f != NULL;
+		/* A claim has the value that a token with it would have. */
+		if (scope->kind == SCOPE_JWT && value.len > 0)
+			value = token_value(arena,
+			    issuer.len > 0 ? &issuer : NULL,
+			    number && looks_like_number(value), value);
+		ret_values[i] = value;
+		valued |= value.len > 0;
 		issued |= scope->kind == SCOPE_JWT &&
 		    strcmp(scope->jwt, "iss") != 0;
 	}
 	/* An issuer is no scope by itself, but that of a token. */
-	used += issued && fields_first(named, span_str(issuer_name)) != NULL;
+	used += issued && by != NULL;
 	return used == named->count && valued;
 }
 
 /* --- in words --- */
-
-static struct span
-wanted_of(struct arena *arena, const struct conf_scope *scope)
-{
-	if (scope->kind == SCOPE_HEADER)
-		return arena_printf(arena, "the header %s", scope->header);
-	if (scope->kind == SCOPE_PATH)
-		return arena_printf(arena, "{%s} of the path", scope->path);
-	if (scope->kind == SCOPE_BASIC)
-		return SPAN("the user of Basic authorization");
-	return scope->kind == SCOPE_JWT ? SPAN("a bearer token")
-					: SPAN("a client certificate");
-}
 
 struct span
 scope_wanted(struct arena *arena, const struct conf_scopes *scopes)
 {
 	struct span list = SPAN("");
 	for (size_t i = 0; i < scopes->count; i++) {
-		struct span one = wanted_of(arena, &scopes->list[i]);
+		const struct conf_scope *scope = &scopes->list[i];
+		struct span one = SPAN("a client certificate");
+		if (scope->kind == SCOPE_HEADER)
+			one = arena_printf(
+			    arena, "the header %s", scope->header);
+		else if (scope->kind == SCOPE_PATH)
+			one = arena_printf(
+			    arena, "{%s} of the path", scope->path);
+		else if (scope->kind == SCOPE_BASIC)
+			one = SPAN("the user of Basic authorization");
+		else if (scope->kind == SCOPE_JWT)
+			one = SPAN("a bearer token");
 		list = arena_printf(arena, "%.*s%s%.*s", SPAN_FMT(list),
 		    i == 0 ? "" : i + 1 < scopes->count ? ", " : " or ",
 		    SPAN_FMT(one));

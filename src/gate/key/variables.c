@@ -16,21 +16,6 @@ struct asking {
 	struct arena *scratch;
 };
 
-/* As the API knows it; of a token, without what tells its issuers apart. */
-static bool
-scope_value(const struct variables *v, struct span number, struct span *ret)
-{
-	const struct conf_idempotency *policy = v->route->idempotency;
-	int64_t at;
-	if (policy == NULL || !digits_read(number, INT32_MAX, &at) ||
-	    (size_t)at >= v->scope_count ||
-	    (size_t)at >= policy->scope.count)
-		return false;
-	*ret = v->scope[at];
-	return policy->scope.list[at].kind != SCOPE_JWT ||
-	    token_value_text(*ret, ret);
-}
-
 static bool
 value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 {
@@ -43,8 +28,19 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	if (piece->kind == TEMPLATE_PATH)
 		return route_variable(v->arena, v->route, v->target,
 		    piece->text, ret_value);
-	if (piece->kind == TEMPLATE_SCOPE)
-		return scope_value(v, piece->text, ret_value);
+	if (piece->kind == TEMPLATE_SCOPE) {
+		const struct conf_idempotency *policy = v->route->idempotency;
+		int64_t at;
+		if (policy == NULL ||
+		    !digits_read(piece->text, INT32_MAX, &at) ||
+		    (size_t)at >= v->scope_count ||
+		    (size_t)at >= policy->scope.count)
+			return false;
+		/* Of a token, without what tells its issuers apart. */
+		*ret_value = v->scope[at];
+		return policy->scope.list[at].kind != SCOPE_JWT ||
+		    token_value_text(*ret_value, ret_value);
+	}
 	if (piece->kind != TEMPLATE_JSON)
 		return false;
 	const struct json *json = content_json(asked->scratch, v->body);
