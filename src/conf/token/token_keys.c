@@ -71,32 +71,26 @@ struct jwk_reading {
 
 static bool
 member_bytes(
-    const struct jwk_reading *r, const char *name, struct span *ret_bytes)
+    const struct jwk_reading *r, const char *name, gnutls_datum_t *ret_bytes)
 {
-	struct span text;
-	return token_json_text(r->jwk, name, &text) &&
-	    base64_decode(r->arena, text, BASE64_URL, ret_bytes) &&
-	    ret_bytes->len > 0;
-}
-
-static gnutls_datum_t
-datum_of(struct span bytes)
-{
-	return (gnutls_datum_t){
+	struct span text, bytes;
+	if (!token_json_text(r->jwk, name, &text) ||
+	    !base64_decode(r->arena, text, BASE64_URL, &bytes))
+		return false;
+	*ret_bytes = (gnutls_datum_t){
 	    (unsigned char *)(uintptr_t)bytes.ptr, (unsigned)bytes.len};
+	return bytes.len > 0;
 }
 
 static const char *
 read_rsa(const struct jwk_reading *r)
 {
-	struct span n, e;
+	gnutls_datum_t n, e;
 	unsigned bits = 0;
 	if (!member_bytes(r, "n", &n) || !member_bytes(r, "e", &e))
 		return "has no \"n\" and \"e\" in base64url";
-	const gnutls_datum_t modulus = datum_of(n), exponent = datum_of(e);
 	must(gnutls_pubkey_init(&r->key->public) == 0);
-	if (gnutls_pubkey_import_rsa_raw(
-		r->key->public, &modulus, &exponent) < 0 ||
+	if (gnutls_pubkey_import_rsa_raw(r->key->public, &n, &e) < 0 ||
 	    gnutls_pubkey_get_pk_algorithm(r->key->public, &bits) !=
 		GNUTLS_PK_RSA)
 		return "is no RSA key";
@@ -107,19 +101,18 @@ static const char *
 read_ec(const struct jwk_reading *r)
 {
 	bool longer = r->key->algorithm == TOKEN_ES384;
-	size_t len = longer ? 48 : 32;
-	struct span x, y;
+	unsigned len = longer ? 48 : 32;
+	gnutls_datum_t x, y;
 	if (!member_bytes(r, "x", &x) || !member_bytes(r, "y", &y) ||
-	    x.len != len || y.len != len)
+	    x.size != len || y.size != len)
 		return longer
 		    ? "has no \"x\" and \"y\" of 48 bytes in base64url"
 		    : "has no \"x\" and \"y\" of 32 bytes in base64url";
-	const gnutls_datum_t at_x = datum_of(x), at_y = datum_of(y);
 	must(gnutls_pubkey_init(&r->key->public) == 0);
 	if (gnutls_pubkey_import_ecc_raw(r->key->public,
 		longer ? GNUTLS_ECC_CURVE_SECP384R1
 		       : GNUTLS_ECC_CURVE_SECP256R1,
-		&at_x, &at_y) >= 0)
+		&x, &y) >= 0)
 		return NULL;
 	return longer ? "is no point of P-384" : "is no point of P-256";
 }
@@ -127,23 +120,23 @@ read_ec(const struct jwk_reading *r)
 static const char *
 read_ed25519(const struct jwk_reading *r)
 {
-	struct span x;
-	if (!member_bytes(r, "x", &x) || x.len != sizeof r->key->point)
+	gnutls_datum_t x;
+	if (!member_bytes(r, "x", &x) || x.size != sizeof r->key->point)
 		return "has no \"x\" of 32 bytes in base64url";
-	memcpy(r->key->point, x.ptr, x.len);
+	memcpy(r->key->point, x.data, x.size);
 	return NULL;
 }
 
 static const char *
 read_secret(const struct jwk_reading *r)
 {
-	struct span k;
-	if (!member_bytes(r, "k", &k) || k.len < SECRET_MIN)
+	gnutls_datum_t k;
+	if (!member_bytes(r, "k", &k) || k.size < SECRET_MIN)
 		return "has no \"k\" of 32 bytes or more in base64url";
-	r->key->secret = secret_alloc(k.len);
-	r->key->secret_len = k.len;
-	memcpy(r->key->secret, k.ptr, k.len);
-	sodium_memzero((char *)(uintptr_t)k.ptr, k.len);
+	r->key->secret = secret_alloc(k.size);
+	r->key->secret_len = k.size;
+	memcpy(r->key->secret, k.data, k.size);
+	sodium_memzero(k.data, k.size);
 	return NULL;
 }
 
@@ -209,8 +202,9 @@ kind_of(const struct json *jwk, const char **ret_member)
 	return NULL;
 }
 
+/* Two keys of one algorithm may not share an id. */
 static const char *
-read_kid(const struct jwk_reading *r)
+read_kid(const struct jwk_reading *r, const struct token_keys *others)
 {
 	struct span id;
 	if (token_json_at(r->jwk, "kid") == NULL)
@@ -219,6 +213,12 @@ read_kid(const struct jwk_reading *r)
 	    memchr(id.ptr, '\0', id.len) != NULL)
 		return "has a \"kid\" that is no text";
 	r->key->id = mem_str(id);
+	for (size_t i = 0; i < others->count; i++) {
+		const struct token_key *other = &others->list[i];
+		if (other->algorithm == r->key->algorithm &&
+		    other->id != NULL && !strcmp(other->id, r->key->id))
+			return "has the \"kid\" of another one";
+	}
 	return NULL;
 }
 
@@ -294,18 +294,6 @@ token_keys_used(const struct token_keys *keys)
 	return text;
 }
 
-static bool
-has_id(const struct token_keys *keys, const struct token_key *key)
-{
-	for (size_t i = 0; i < keys->count; i++) {
-		const struct token_key *other = &keys->list[i];
-		if (other->algorithm == key->algorithm && key->id != NULL &&
-		    other->id != NULL && !strcmp(other->id, key->id))
-			return true;
-	}
-	return false;
-}
-
 /* NULL: it is added, or left out. */
 static const char *
 add_key(struct arena *arena, const struct json *jwk, unsigned index,
@@ -325,9 +313,7 @@ add_key(struct arena *arena, const struct json *jwk, unsigned index,
 	    token_json_at(jwk, "d") != NULL;
 	const char *wrong = kind->read(&reading);
 	if (wrong == NULL)
-		wrong = read_kid(&reading);
-	if (wrong == NULL && has_id(keys, &key))
-		wrong = "has the \"kid\" of another one";
+		wrong = read_kid(&reading, keys);
 	if (wrong != NULL) {
 		clear_key(&key);
 		return wrong;
