@@ -85,27 +85,20 @@ with_askable(const struct admin_request *a, const struct record *record,
 
 /* --- a list --- */
 
-/* Of COMPLETED records there is no list, but by their label. */
-static const char *
-take_state(struct admin_request *a, struct span word)
-{
-	for (int i = 0; i < STATE_COUNT_; i++) {
-		if (i == STATE_COMPLETED || i == STATE_RELEASED ||
-		    !span_eq(word,
-			span_str(admin_body_state((enum record_state)i))))
-			continue;
-		a->list.wanted[i] = true;
-		return NULL;
-	}
-	return "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
-}
-
 static const char *
 take_parameter(struct admin_request *a, struct span name, struct span value)
 {
 	struct span text = percent_decode(a->arena, value, true);
-	if (span_eq(name, SPAN("state")))
-		return take_state(a, value);
+	if (span_eq(name, SPAN("state"))) {
+		/* Of COMPLETED records there is no list, but by their label. */
+		for (enum record_state s = 0; s < STATE_COUNT_; s++)
+			if (s != STATE_COMPLETED && s != STATE_RELEASED &&
+			    span_eq(value, span_str(admin_body_state(s)))) {
+				a->list.wanted[s] = true;
+				return NULL;
+			}
+		return "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
+	}
 	if (span_eq(name, SPAN("limit")))
 		return admin_body_limit(value, &a->limit)
 		    ? NULL
@@ -165,12 +158,6 @@ admin_keys_list(struct admin_request *a)
 	return ask_list(a);
 }
 
-static bool
-has(struct span text, struct span part)
-{
-	return memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
-}
-
 /* True where it has route and reason, and the text where people look for it. */
 static bool
 is_sought(const struct admin_request *a, const struct record *record)
@@ -184,8 +171,11 @@ is_sought(const struct admin_request *a, const struct record *record)
 	    (a->reason.ptr != NULL && !span_eq(reason, a->reason)))
 		return false;
 	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
-	return a->find.len == 0 || has(from->request_id, a->find) ||
-	    has(from->label, a->find) ||
+	return a->find.len == 0 ||
+	    memmem(from->request_id.ptr, from->request_id.len, a->find.ptr,
+		a->find.len) != NULL ||
+	    memmem(from->label.ptr, from->label.len, a->find.ptr,
+		a->find.len) != NULL ||
 	    span_starts(span_of(hex, DIGEST_HEX), a->find);
 }
 
@@ -273,37 +263,23 @@ admin_keys_groups(struct admin_request *a)
 
 /* --- one record --- */
 
-static const char *
-take_with_body(struct admin_request *a)
-{
-	struct span query = a->head.target.query, name, value;
-	while (admin_body_parameter(&query, &name, &value)) {
-		if (!span_eq(name, SPAN("body")) ||
-		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
-			return "The only parameter is \"body\", 0 or 1.";
-		a->with_body = span_eq(value, SPAN("1"));
-	}
-	return NULL;
-}
-
 enum after
 admin_keys_show(struct admin_request *a)
 {
-	const char *message = take_with_body(a);
+	struct span query = a->head.target.query, name, value;
+	bool looks_up = a->endpoint->flags & ADMIN_LOOKS;
+	while (admin_body_parameter(&query, &name, &value)) {
+		if (!span_eq(name, SPAN("body")) ||
+		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
+			return admin_answer_bad_request(
+			    a, "The only parameter is \"body\", 0 or 1.");
+		a->with_body = span_eq(value, SPAN("1"));
+	}
+	const char *message = looks_up ? admin_lookup_read(a) : NULL;
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	return ask_record(a, &a->key_id);
-}
-
-enum after
-admin_keys_lookup(struct admin_request *a)
-{
-	const char *message = take_with_body(a);
-	if (message == NULL)
-		message = admin_lookup_read(a);
-	if (message != NULL)
-		return admin_answer_bad_request(a, message);
-	return ask_record(a, &a->others[--a->n_others]);
+	return ask_record(
+	    a, looks_up ? &a->others[--a->n_others] : &a->key_id);
 }
 
 /* A lookup by key goes on to the next record that the key may have. */
@@ -374,7 +350,7 @@ admin_keys_shown(struct machine *machine)
 		a->inquires = false;
 		return route == NULL || !conf_asks_alone(route->idempotency)
 		    ? refuse_asking(a)
-		    : admin_witness_ask(a, route);
+		    : admin_witness_send(a, route, true);
 	}
 	return admin_answer_json(a, 200,
 	    with_askable(a, &look->record,
@@ -510,19 +486,6 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 }
 
 /*
- * Whether a route that is gone, or has another name now, may have one of the
- * witnesses.  A record that was damaged and deleted names none.
- */
-static bool
-may_have_witness(const struct admin_request *a)
-{
-	bool any = false;
-	for (size_t i = 0; i < a->conf->n_routes; i++)
-		any |= conf_has_witness(&a->conf->routes[i]);
-	return any && a->look.record.from.route.len > 0;
-}
-
-/*
  * Whoever says that it did not happen, or was refused, has its API's database
  * say so first, where that can: what is still at work there would else commit
  * beside the next attempt, or behind the operator's back.
@@ -532,9 +495,15 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 {
 	bool happened = a->act == ACT_COMPLETE && a->outcome.status >= 200 &&
 	    a->outcome.status < 300;
-	bool asks = route != NULL
-	    ? route->idempotency->on_unknown == UNKNOWN_WITNESS
-	    : may_have_witness(a);
+	bool asks =
+	    route != NULL && route->idempotency->on_unknown == UNKNOWN_WITNESS;
+	/*
+	 * A route that is gone, or has another name now, may have one of the
+	 * witnesses; a record that was damaged and deleted names none.
+	 */
+	bool names = route == NULL && a->look.record.from.route.len > 0;
+	for (size_t i = 0; i < a->conf->n_routes && names; i++)
+		asks |= conf_has_witness(&a->conf->routes[i]);
 	return asks && a->act != ACT_DELETE && !happened && !a->revoked &&
 	    INVARIANT(operator_revokes);
 }
@@ -573,7 +542,7 @@ revoke(struct admin_request *a, const struct conf_route *route)
 			 "record, if nothing can come of it any more. Nothing "
 			 "was changed."));
 	return a->look.record.attempt > 0
-	    ? admin_witness_revoke(a, route)
+	    ? admin_witness_send(a, route, false)
 	    : broken(a); /* nobody was ever asked for that one */
 }
 

@@ -32,10 +32,10 @@ struct wanted {
 
 /* --- one record that may be meant --- */
 
-/* On a cluster the record is where its entity is. */
+/* body is the one that the key is derived from; empty: it is not. */
 static void
-share_shard(struct admin_request *a, const struct wanted *wanted,
-    struct span body, struct key_id *key_id)
+add_candidate(struct admin_request *a, const struct wanted *wanted,
+    struct span key, struct span body)
 {
 	const struct conf *conf = a->admin->conf;
 	const struct conf_idempotency *policy = wanted->route->idempotency;
@@ -43,28 +43,21 @@ share_shard(struct admin_request *a, const struct wanted *wanted,
 	const struct content content = content_of(body);
 	const struct variables variables = {
 	    .arena = a->arena, .route = wanted->route, .body = &content};
-	if (a->conf->store.redis.cluster.count == 0 ||
-	    !conf_has_entity(policy))
-		return;
-	if (wanted->entity.len > 0)
-		entity_name_by_path(conf, policy, wanted->scope,
-		    wanted->entity, entity.name);
-	else if (body.len > 0 &&
-	    entity_find(conf, &variables, wanted->scope, &entity).len > 0)
-		return;
-	if (wanted->entity.len > 0 || body.len > 0)
-		entity_share_shard(&entity, key_id);
-}
-
-/* body is the one that the key is derived from; empty: it is not. */
-static void
-add_candidate(struct admin_request *a, const struct wanted *wanted,
-    struct span key, struct span body)
-{
 	struct key_id key_id;
-	key_id_make(a->admin->conf, wanted->asked->namespace,
-	    &wanted->route->idempotency->scope, wanted->scope, key, &key_id);
-	share_shard(a, wanted, body, &key_id);
+	key_id_make(conf, wanted->asked->namespace, &policy->scope,
+	    wanted->scope, key, &key_id);
+	/* On a cluster the record is where its entity is. */
+	if (a->conf->store.redis.cluster.count > 0 && conf_has_entity(policy)) {
+		bool found = wanted->entity.len > 0;
+		if (found)
+			entity_name_by_path(conf, policy, wanted->scope,
+			    wanted->entity, entity.name);
+		else if (body.len > 0)
+			found = entity_find(conf, &variables, wanted->scope,
+				    &entity).len == 0;
+		if (found)
+			entity_share_shard(&entity, &key_id);
+	}
 	for (size_t i = 0; i < a->n_others; i++)
 		if (!memcmp(&a->others[i], &key_id, sizeof key_id))
 			return;
@@ -72,18 +65,6 @@ add_candidate(struct admin_request *a, const struct wanted *wanted,
 }
 
 /* --- of the values of a derived key --- */
-
-/* Reads a text as JSON; NULL where that is no number and no boolean. */
-static json_t *
-other_reading(const json_t *text)
-{
-	json_t *json = json_loadb(json_string_value(text),
-	    json_string_length(text), JSON_DECODE_ANY, NULL);
-	if (json_is_number(json) || json_is_boolean(json))
-		return json;
-	json_decref(json);
-	return NULL;
-}
 
 static void
 put_at(json_t *body, const struct json_pointer *pointer, json_t *value)
@@ -104,7 +85,7 @@ put_at(json_t *body, const struct json_pointer *pointer, json_t *value)
 
 /*
  * A body with those values: of those whose bit is set in reading, the other
- * reading.  Empty where one has none.
+ * reading, as JSON.  Empty where that is no number and no boolean.
  */
 static struct span
 body_with(
@@ -113,13 +94,19 @@ body_with(
 	json_t *body = json_object();
 	bool all = true;
 	for (size_t i = 0; i < asked->pointers.count; i++) {
-		json_t *value = reading & (1u << i)
-		    ? other_reading(asked->values[i])
-		    : json_deep_copy(asked->values[i]);
-		if (value == NULL)
-			all = false;
-		else
+		const json_t *text = asked->values[i];
+		json_t *value = NULL;
+		if (reading & (1u << i)) {
+			value = json_loadb(json_string_value(text),
+			    json_string_length(text), JSON_DECODE_ANY, NULL);
+			all &= json_is_number(value) || json_is_boolean(value);
+		} else {
+			value = json_deep_copy(text);
+		}
+		if (all)
 			put_at(body, &asked->pointers.list[i], value);
+		else
+			json_decref(value);
 	}
 	char *text = json_dumps(body, JSON_COMPACT);
 	json_decref(body);

@@ -159,13 +159,6 @@ counter_at(const void *base, size_t offset)
 /* --- routes and upstreams --- */
 
 static const struct series *
-series_of(const struct metrics *m, int64_t worker, bool routes)
-{
-	const struct meter *meter = &m->workers[worker]->meter;
-	return atomic_load(routes ? &meter->routes : &meter->upstreams);
-}
-
-static const struct series *
 series_named(const struct series *s, const char *name)
 {
 	while (s != NULL && strcmp(s->name, name) != 0)
@@ -178,12 +171,17 @@ static void
 put_seconds(struct metrics *m)
 {
 	bool routes = m->id == METRIC_REQUEST_SECONDS;
-	const struct series *s = series_of(m, 0, routes);
+	const struct meter *meter = &m->workers[0]->meter;
+	const struct series *s =
+	    atomic_load(routes ? &meter->routes : &meter->upstreams);
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		struct gathered all = {0};
 		for (int64_t i = 0; i < m->n_workers; i++) {
+			meter = &m->workers[i]->meter;
 			const struct series *its = series_named(
-			    series_of(m, i, routes), s->name);
+			    atomic_load(
+				routes ? &meter->routes : &meter->upstreams),
+			    s->name);
 			if (its != NULL)
 				gather(&all, &its->seconds);
 		}
@@ -220,7 +218,7 @@ put_routes(struct metrics *m)
 	size_t count = requests ? OUTCOME_COUNT_
 	    : responses		? METER_CLASSES
 				: OBSERVED_COUNT_;
-	const struct series *s = series_of(m, 0, true);
+	const struct series *s = atomic_load(&m->workers[0]->meter.routes);
 	for (; s != NULL; s = atomic_load(&s->next))
 		for (size_t i = 0; i < count; i++) {
 			uint64_t sum = admin_metrics_of_route(
@@ -255,7 +253,7 @@ put_asked(struct metrics *m)
 {
 	static const char *const askers[METER_ASKERS] = {
 	    "request", "sweep", "operator"};
-	const struct series *s = series_of(m, 0, true);
+	const struct series *s = atomic_load(&m->workers[0]->meter.routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		bool all = is_asked(m, s->name);
 		for (size_t i = 0; i < METER_ASKERS * METER_ANSWERS; i++) {

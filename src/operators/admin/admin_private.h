@@ -234,7 +234,6 @@ enum after admin_keys_list(struct admin_request *a);
 /* Tells the groups that a->count has counted, most first. */
 enum after admin_keys_groups(struct admin_request *a);
 /* Tell a key's record, or that of a key_id; or do an operator's act. */
-enum after admin_keys_lookup(struct admin_request *a);
 enum after admin_keys_show(struct admin_request *a);
 enum after admin_keys_order(struct admin_request *a);
 /* Asks now what became of a key whose outcome is unknown. */
@@ -245,14 +244,12 @@ json_t *admin_witness_list(const struct admin_request *a);
 /* Takes an operator's word that a route's witness may be believed again. */
 enum after admin_witness_trust(struct admin_request *a);
 /*
- * Has the attempts of the record that was looked at revoked, as that route's
- * witness has it; a->errand then has the answer.
+ * Has the API, or its database, asked what became of the record that was looked
+ * at; or (asks false) its attempts revoked, as that route's witness has it.
+ * a->errand then has the answer.
  */
-enum after admin_witness_revoke(
-    struct admin_request *a, const struct conf_route *route);
-/* Has the API, or its database, asked what became of that record. */
-enum after admin_witness_ask(
-    struct admin_request *a, const struct conf_route *route);
+enum after admin_witness_send(
+    struct admin_request *a, const struct conf_route *route, bool asks);
 /* Gives up, or lets go of the answer; always allowed. */
 void admin_witness_end(struct admin_errand_op *op);
 

@@ -42,7 +42,7 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/observed", admin_observed, NULL, 0, ADMIN_QUERY},
     {"GET", "/keys", admin_keys_list, NULL, 0, ADMIN_QUERY},
     {"GET", "/keys/groups", admin_status_count, NULL, ADMIN_COUNT_GROUPS, 0},
-    {"POST", "/keys/lookup", admin_keys_lookup, "namespace key values scope",
+    {"POST", "/keys/lookup", admin_keys_show, "namespace key values scope",
 	0, ADMIN_QUERY | ADMIN_LOOKS},
     {"GET", "/keys/{id}", admin_keys_show, NULL, 0, ADMIN_QUERY},
     {"DELETE", "/keys/{id}", admin_keys_order, "attempt changed note",
@@ -248,36 +248,6 @@ is_plain(struct span text)
 	return true;
 }
 
-/* Parses the body, if there is one; false: the request is answered. */
-static bool
-parse_body(struct admin_request *a)
-{
-	struct span body = body_span(&a->x->body);
-	if (body.len == 0)
-		return true;
-	if (!is_plain(body)) {
-		(void)admin_answer_bad_request(a,
-		    "The body has more than 1000 values, or is nested more "
-		    "than 8 deep.");
-		return false;
-	}
-	/* The text, its strings while they are read, and what they mean. */
-	size_t bytes = 3 * body.len + VALUES_MAX * VALUE_BYTES;
-	if (!budget_take(&a->admin->budget, bytes, BUDGET_COMMON)) {
-		(void)admin_answer_problem(a, PROBLEM_OVERLOADED,
-		    SPAN("The admin interface's own memory is used up by other "
-			 "requests to it. Nothing was changed."));
-		return false;
-	}
-	a->parsed_bytes = bytes;
-	a->in = json_loadb(body.ptr, body.len,
-	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-	if (json_is_object(a->in))
-		return true;
-	(void)admin_answer_bad_request(a, "The body is not a JSON object.");
-	return false;
-}
-
 enum after
 admin_request_received(struct machine *machine)
 {
@@ -295,8 +265,26 @@ admin_request_received(struct machine *machine)
 	default:
 		return DONE; /* the client left */
 	}
-	if (!parse_body(a))
-		return MORE;
+	struct span body = body_span(&a->x->body);
+	/* The text, its strings while they are read, and what they mean. */
+	size_t bytes = 3 * body.len + VALUES_MAX * VALUE_BYTES;
+	if (!is_plain(body))
+		return admin_answer_bad_request(a,
+		    "The body has more than 1000 values, or is nested more "
+		    "than 8 deep.");
+	if (body.len > 0) {
+		if (!budget_take(&a->admin->budget, bytes, BUDGET_COMMON))
+			return admin_answer_problem(a, PROBLEM_OVERLOADED,
+			    SPAN("The admin interface's own memory is used up "
+				 "by other requests to it. Nothing was "
+				 "changed."));
+		a->parsed_bytes = bytes;
+		a->in = json_loadb(body.ptr, body.len,
+		    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+		if (!json_is_object(a->in))
+			return admin_answer_bad_request(
+			    a, "The body is not a JSON object.");
+	}
 	const char *message = admin_body_read(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);

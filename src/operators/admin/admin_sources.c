@@ -208,13 +208,6 @@ kind_of(const struct admin_request *a)
 	return a->endpoint->what & ADMIN_RELAY ? "relay" : "source";
 }
 
-/* "pause", "resume", "rewind" or "restore". */
-static const char *
-act_of(const struct admin_request *a)
-{
-	return strrchr(a->endpoint->path, '/') + 1;
-}
-
 /* The source as a whole is to go on, though it is unproven. */
 static bool
 proves(const struct admin_request *a)
@@ -239,7 +232,8 @@ admin_sources_pause(struct admin_request *a)
 	struct span who = arena_printf(a->arena, "%.*s%s%s, %.*s",
 	    SPAN_FMT(a->who), a->who.len > 0 ? ", " : "",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
-	pause_say(&a->pause, a->admin->store, kind_of(a), name, act_of(a), who,
+	const char *act = strrchr(a->endpoint->path, '/') + 1;
+	pause_say(&a->pause, a->admin->store, kind_of(a), name, act, who,
 	    a->note);
 	return admin_request_to(a, ADMIN_ORDERED, WAIT);
 }
@@ -251,7 +245,8 @@ log_act(const struct admin_request *a, enum event event, int error,
 {
 	struct logline line = log_begin(event);
 	log_span(&line, kind_of(a), a->name);
-	log_str(&line, "act", act_of(a));
+	/* "pause", "resume", "rewind" or "restore". */
+	log_str(&line, "act", strrchr(a->endpoint->path, '/') + 1);
 	if (error != 0)
 		log_str(&line, "error", error_message(error));
 	else if (n_parts >= 0)

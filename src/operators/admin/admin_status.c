@@ -66,11 +66,15 @@ is_journal_writable(const struct admin *admin)
 	return true;
 }
 
-/* Counts requests and executions, of all workers together and of each. */
+/*
+ * Counts requests and executions, of all workers together and of each, and adds
+ * up the counts of their journals.
+ */
 static json_t *
-counts_json(const struct admin *admin)
+counts_json(const struct admin *admin, json_t **ret_journal)
 {
 	json_int_t requests = 0, executions = 0;
+	json_int_t entries = 0, blocked = 0, foreign = 0, aside = 0;
 	json_t *each = json_array();
 	for (int64_t i = 0; i < admin->conf->workers; i++) {
 		const struct worker *w = admin->workers[i];
@@ -80,27 +84,17 @@ counts_json(const struct admin *admin)
 		executions += e;
 		json_array_append_new(each,
 		    json_pack("{s:I, s:I}", "requests", r, "executions", e));
+		const struct meter *m = &w->meter;
+		entries += (json_int_t)counter_read(&m->journal_entries);
+		blocked += (json_int_t)counter_read(&m->journal_broken);
+		foreign += (json_int_t)counter_read(&m->journal_foreign);
+		aside += (json_int_t)counter_read(&m->journal_aside);
 	}
+	*ret_journal = json_pack("{s:I, s:b, s:I, s:I, s:I}",
+	    "entries", entries, "writable", is_journal_writable(admin),
+	    "blocked", blocked, "foreign", foreign, "damaged", aside);
 	return json_pack("{s:I, s:I, s:o}", "requests", requests,
 	    "executions", executions, "workers", each);
-}
-
-/* Adds up the counts of all workers' journals. */
-static json_t *
-journal_json(const struct admin *admin)
-{
-	uint64_t entries = 0, blocked = 0, foreign = 0, aside = 0;
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct worker *w = admin->workers[i];
-		entries += counter_read(&w->meter.journal_entries);
-		blocked += counter_read(&w->meter.journal_broken);
-		foreign += counter_read(&w->meter.journal_foreign);
-		aside += counter_read(&w->meter.journal_aside);
-	}
-	return json_pack("{s:I, s:b, s:I, s:I, s:I}", "entries",
-	    (json_int_t)entries, "writable", is_journal_writable(admin),
-	    "blocked", (json_int_t)blocked, "foreign", (json_int_t)foreign,
-	    "damaged", (json_int_t)aside);
 }
 
 static enum after
@@ -121,6 +115,7 @@ say_status(struct admin_request *a, bool up)
 		json_array_append_new(cluster, json_string(seeds->list[i]));
 	char *master = master_text(store_health_master(admin->health));
 	char *reason = up ? NULL : store_health_reason(admin->health);
+	json_t *journal, *in_flight = counts_json(admin, &journal);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
 		      "s:{s:s, s:s?, s:o*, s:s*, s:s, s:s*, s:s*}, s:o, s:o, "
@@ -135,8 +130,7 @@ say_status(struct admin_request *a, bool up)
 		"cluster", cluster, "master", master, "prefix",
 		conf->store.prefix, "fault", fault_of(admin),
 		"error", reason,
-		"journal", journal_json(admin),
-		"in_flight", counts_json(admin),
+		"journal", journal, "in_flight", in_flight,
 		"configuration", "file", conf->file,
 		"loaded", admin_body_time(admin->loaded_ms),
 		"refused", admin->refused, "restart",

@@ -127,27 +127,23 @@ static void on_worker(void *arg);
  * started is revoked by a right of its own, UPDATE, which a gateway need not
  * have where no API writes that.
  */
-static bool
-has_more(struct admin_errand *errand)
+static void
+on_back(void *arg)
 {
+	struct admin_errand *errand = arg;
 	struct witness_op *witness = &errand->witness;
 	bool begun = witness->answer == WITNESS_STARTED &&
 	    witness->question == WITNESS_REVOKE;
 	bool revoked = witness->answer == WITNESS_REVOKED &&
 	    witness->attempt > errand->first;
-	witness->question = begun ? WITNESS_REVOKE_STARTED : WITNESS_REVOKE;
-	witness->attempt -= revoked;
-	return begun || revoked;
-}
-
-static void
-on_back(void *arg)
-{
-	struct admin_errand *errand = arg;
 	if (errand->op == NULL) {
 		free_errand(errand);
-	} else if (has_more(errand)) {
-		errand->witness.answer = WITNESS_UNKNOWN;
+		return;
+	}
+	witness->question = begun ? WITNESS_REVOKE_STARTED : WITNESS_REVOKE;
+	witness->attempt -= revoked;
+	if (begun || revoked) {
+		witness->answer = WITNESS_UNKNOWN;
 		loop_post(errand->worker->loop, on_worker, errand);
 	} else {
 		op_done(&errand->op->op, 0);
@@ -203,50 +199,40 @@ admin_witness_end(struct admin_errand_op *op)
 	op->errand = NULL;
 }
 
-/* The first worker has all that is asked for here. */
-static struct admin_errand *
-new_errand(struct admin_request *a, const struct conf_route *route)
-{
-	struct admin_errand *errand = mem_zero(sizeof *errand);
-	errand->op = &a->errand;
-	errand->asker = a->admin->loop;
-	errand->worker = a->admin->workers[0];
-	errand->conf = conf_ref(a->conf);
-	errand->witness.route = route;
-	errand->witness.policy = route->idempotency;
-	errand->witness.key_id = a->key_id;
-	errand->by = mem_str(a->who.len > 0 ? a->who : SPAN("operator"));
-	a->errand.errand = errand;
-	return errand;
-}
-
 enum after
-admin_witness_ask(struct admin_request *a, const struct conf_route *route)
-{
-	struct admin_errand *errand = new_errand(a, route);
-	errand->asks = true;
-	op_start(&a->errand.op, PATIENCE_MS, let_go);
-	loop_post(errand->worker->loop, on_worker, errand);
-	return admin_request_to(a, ADMIN_INQUIRED, WAIT);
-}
-
-enum after
-admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
+admin_witness_send(
+    struct admin_request *a, const struct conf_route *route, bool asks)
 {
 	const struct record *record = &a->look.record;
-	struct admin_errand *errand = new_errand(a, route);
-	errand->witness.attempt = record->attempt;
 	/* Those before it may be unknown, too: as many as were sent. */
 	uint32_t sent = record->tries < record->attempt ? record->tries
 							: record->attempt;
-	errand->first = record->attempt - sent + 1;
-	errand->witness.claimed_ms = record->created_ms;
-	errand->witness.unknown_ms = record->state == STATE_UNKNOWN
-	    ? record->lease_until_ms
-	    : record->changed_ms;
-	errand->witness.regardless = true;
-	op_start(&a->errand.op,
-	    route->idempotency->witness.wait_ms + PATIENCE_MS, let_go);
+	int64_t lock_ms = asks ? 0 : route->idempotency->witness.wait_ms;
+	struct admin_errand *errand = mem_zero(sizeof *errand);
+	*errand = (struct admin_errand){
+	    .op = &a->errand,
+	    .asker = a->admin->loop,
+	    /* The first worker has all that is asked for here. */
+	    .worker = a->admin->workers[0],
+	    .conf = conf_ref(a->conf),
+	    .asks = asks,
+	    .witness = {
+		.route = route,
+		.policy = route->idempotency,
+		.key_id = a->key_id,
+		.attempt = record->attempt,
+		.claimed_ms = record->created_ms,
+		.unknown_ms = record->state == STATE_UNKNOWN
+		    ? record->lease_until_ms
+		    : record->changed_ms,
+		.regardless = true,
+	    },
+	    .first = record->attempt - sent + 1,
+	    .by = mem_str(a->who.len > 0 ? a->who : SPAN("operator")),
+	};
+	a->errand.errand = errand;
+	op_start(&a->errand.op, lock_ms + PATIENCE_MS, let_go);
 	loop_post(errand->worker->loop, on_worker, errand);
-	return admin_request_to(a, ADMIN_REVOKED, WAIT);
+	return admin_request_to(
+	    a, asks ? ADMIN_INQUIRED : ADMIN_REVOKED, WAIT);
 }
