@@ -248,27 +248,6 @@ end_output(const struct events_command *command, int code)
 	return code == GATEWAY_WELL && command->lost ? GATEWAY_REFUSED : code;
 }
 
-static int
-run_query(struct events_command *command, enum events_from from,
-    const struct event_id *since)
-{
-	const struct command_line *line = command->line;
-	if (command->conf->store.events_maxlen == 0) {
-		char *words = mem_printf("%s: no event is written without "
-		    "store.events", line->file);
-		say_words(words);
-		free(words);
-		return GATEWAY_REFUSED;
-	}
-	catch_signals(command);
-	command->query = events_query_new(command->conf, from, since,
-	    line->follow, say_loss, command);
-	int code = end_output(command, read_events(command));
-	events_query_free(&command->query);
-	free(command->away);
-	return code;
-}
-
 int
 events_run(const struct command_line *line)
 {
@@ -281,8 +260,19 @@ events_run(const struct command_line *line)
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);
 	command.conf = print_unless_valid(line->file);
-	if (command.conf != NULL)
-		code = run_query(&command, from, &since);
+	if (command.conf != NULL && command.conf->store.events_maxlen == 0) {
+		char *words = mem_printf("%s: no event is written without "
+		    "store.events", line->file);
+		say_words(words);
+		free(words);
+	} else if (command.conf != NULL) {
+		catch_signals(&command);
+		command.query = events_query_new(command.conf, from, &since,
+		    line->follow, say_loss, &command);
+		code = end_output(&command, read_events(&command));
+		events_query_free(&command.query);
+		free(command.away);
+	}
 	conf_unref(&command.conf);
 	return code;
 }

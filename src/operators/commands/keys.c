@@ -77,47 +77,32 @@ next_line(struct span *text, struct span *ret_line)
 
 /* --- options --- */
 
-/* Cuts "Name: value" at its colon; false where that is not UTF-8 with one. */
+/*
+ * Adds "Name: value" to the headers, or to the parts of the scope; false where
+ * that is not UTF-8 with a colon.
+ */
 static bool
-cut_field(const char *text, json_t **ret_name, json_t **ret_value)
+add_field(struct command_line *line, const char *text, bool header)
 {
 	const char *colon = strchr(text, ':');
 	if (colon == NULL || colon == text)
 		return false;
-	struct span value = span_trim(span_str(colon + 1));
-	*ret_name = json_stringn(text, (size_t)(colon - text));
-	*ret_value = json_stringn(value.ptr, value.len);
-	if (*ret_name != NULL && *ret_value != NULL)
-		return true;
-	json_decref(*ret_name);
-	json_decref(*ret_value);
-	return false;
-}
-
-static bool
-add_header(struct command_line *line, const char *text)
-{
-	json_t *name, *value;
-	if (!cut_field(text, &name, &value))
-		return false;
-	if (line->headers == NULL)
+	struct span rest = span_trim(span_str(colon + 1));
+	json_t *name = json_stringn(text, (size_t)(colon - text));
+	json_t *value = json_stringn(rest.ptr, rest.len);
+	bool well = name != NULL && value != NULL;
+	if (well && header && line->headers == NULL)
 		line->headers = json_array();
-	json_array_append_new(
-	    line->headers, json_pack("[o, o]", name, value));
-	return true;
-}
-
-static bool
-add_scope(struct command_line *line, const char *text)
-{
-	json_t *name, *value;
-	if (!cut_field(text, &name, &value))
-		return false;
-	if (line->scope == NULL)
+	if (well && !header && line->scope == NULL)
 		line->scope = json_object();
-	json_object_set_new(line->scope, json_string_value(name), value);
+	if (well && header)
+		json_array_append_new(
+		    line->headers, json_pack("[O, O]", name, value));
+	else if (well)
+		json_object_set(line->scope, json_string_value(name), value);
 	json_decref(name);
-	return true;
+	json_decref(value);
+	return well;
 }
 
 /*
@@ -136,7 +121,7 @@ add_scope_file(struct command_line *line, const char *name)
 	bool well = true;
 	while (well && next_line(&rest, &part)) {
 		char *text = mem_str(part);
-		well = add_scope(line, text);
+		well = add_field(line, text, false);
 		free(text);
 	}
 	sodium_memzero(bytes, len);
@@ -168,9 +153,9 @@ set_option(struct command_line *line, char letter, const char *value)
 	case 'V':
 		return add_value(line, value);
 	case 'S':
-		return add_scope(line, value);
+		return add_field(line, value, false);
 	case 'H':
-		return add_header(line, value);
+		return add_field(line, value, true);
 	default:
 		return add_scope_file(line, value);
 	}
@@ -469,29 +454,22 @@ act_on_keys(const struct command_line *line, const char *method,
 	return values_ask(line, line->ids, line->n_ids, &request);
 }
 
-/* An execution cannot be taken back, so a person is asked; scripts mean it. */
 static int
-release_keys(const struct command_line *line)
+free_keys(const struct command_line *line)
 {
-	static const struct keys_question question = {"Release",
-	    "The next retry executes: only if the API says that it did not "
-	    "happen.", "released"};
-	int code = isatty(STDIN_FILENO) ? ask_person(line, &question)
-					: GATEWAY_WELL;
-	return code == GATEWAY_WELL
-	    ? act_on_keys(line, "POST", "/release", json_object())
-	    : code;
-}
-
-static int
-delete_keys(const struct command_line *line)
-{
-	static const struct keys_question question = {"Forget",
-	    "The next request with its key executes.", "deleted"};
-	int code = ask_person(line, &question);
-	return code == GATEWAY_WELL
-	    ? act_on_keys(line, "DELETE", "", json_object())
-	    : code;
+	static const struct keys_question questions[] = {
+	    {"Forget", "The next request with its key executes.", "deleted"},
+	    {"Release",
+		"The next retry executes: only if the API says that it did not "
+		"happen.", "released"}};
+	bool releases = !strcmp(line->verb->name, "release");
+	int code = GATEWAY_WELL;
+	/* An execution cannot be taken back; scripts mean that. */
+	if (!releases || isatty(STDIN_FILENO))
+		code = ask_person(line, &questions[releases]);
+	return code != GATEWAY_WELL ? code
+	    : releases ? act_on_keys(line, "POST", "/release", json_object())
+		       : act_on_keys(line, "DELETE", "", json_object());
 }
 
 /*
@@ -630,7 +608,7 @@ static const struct verb verbs[] = {
 	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", release_keys, "jNAFy", NULL, -1,
+    {"release", free_keys, "jNAFy", NULL, -1,
 	"release KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"it did not happen: the key is free, and the next retry executes;\n"
 	"          at a terminal, asks first",
@@ -648,7 +626,7 @@ static const struct verb verbs[] = {
 	"asks the API, or its database, now what became of them, and prints\n"
 	"          what they are then, a line each",
 	"reconcile --state UNKNOWN --route charges"},
-    {"delete", delete_keys, "jNAFy", NULL, -1,
+    {"delete", free_keys, "jNAFy", NULL, -1,
 	"delete KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"the record is forgotten, and the key can execute again; asks first",
 	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},

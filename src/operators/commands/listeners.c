@@ -56,26 +56,27 @@ union any_address {
 	struct sockaddr_un un;
 };
 
-static socklen_t
-address_of(int fd, union any_address *address)
-{
-	socklen_t len = sizeof *address;
-	memset(address, 0, sizeof *address);
-	return getsockname(fd, &address->any, &len) == 0 ? len : 0;
-}
-
-/* Makes "HOST:PORT", "[V6]:PORT" or "unix:/path"; the caller frees it. */
+/*
+ * Makes "HOST:PORT", "[V6]:PORT" or "unix:/path"; the caller frees it.
+ * *ret_local: only this machine reaches it.
+ */
 static char *
-address_text(int fd)
+address_text(int fd, bool *ret_local)
 {
 	union any_address a;
 	char host[INET6_ADDRSTRLEN] = "";
-	socklen_t len = address_of(fd, &a);
+	socklen_t len = sizeof a;
+	memset(&a, 0, sizeof a);
+	if (getsockname(fd, &a.any, &len) != 0)
+		len = 0;
+	*ret_local = a.any.sa_family == AF_UNIX;
 	switch (a.any.sa_family) {
 	case AF_INET:
+		*ret_local = ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
 		inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof host);
 		return mem_printf("%s:%u", host, ntohs(a.in.sin_port));
 	case AF_INET6:
+		*ret_local = IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
 		inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof host);
 		return mem_printf("[%s]:%u", host, ntohs(a.in6.sin6_port));
 	default:
@@ -87,18 +88,6 @@ address_text(int fd)
 		return mem_printf(
 		    "unix:@%.*s", (int)room - 1, a.un.sun_path + 1);
 	return mem_printf("unix:%.*s", (int)room, a.un.sun_path);
-}
-
-static bool
-is_local(int fd)
-{
-	union any_address a;
-	address_of(fd, &a);
-	if (a.any.sa_family == AF_INET)
-		return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
-	if (a.any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
-	return a.any.sa_family == AF_UNIX;
 }
 
 /* --- TCP --- */
@@ -201,7 +190,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	struct sockaddr_storage sa = {0};
 	struct sockaddr *generic = (struct sockaddr *)&sa;
 	socklen_t len;
-	bool all = *address->host == '\0';
+	bool all = *address->host == '\0', local;
 	if (!find_address(address, &sa, &len, ret_message))
 		return false;
 	int probe = bind_tcp(generic, len, false, all);
@@ -215,7 +204,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 		if (getsockname(l->fds[i], generic, &len) != 0)
 			return failed(address, "getsockname", ret_message);
 	}
-	l->text = address_text(l->fds[0]);
+	l->text = address_text(l->fds[0], &local);
 	return true;
 }
 
@@ -473,13 +462,11 @@ listeners_inherit(const struct conf *conf, struct inherited *ret_inherited,
 	    0};
 	for (int i = 0; i < count; i++) {
 		int fd = SERVICE_MANAGER_FIRST_FD + i;
-		inherited.list[inherited.count++] =
-		    (struct inherited_socket){
-			.fd = fd,
-			.text = address_text(fd),
-			.admin = names != NULL && !strcmp(names[i], "admin"),
-			.local = is_local(fd),
-		    };
+		struct inherited_socket *one =
+		    &inherited.list[inherited.count++];
+		one->fd = fd;
+		one->text = address_text(fd, &one->local);
+		one->admin = names != NULL && !strcmp(names[i], "admin");
 		if (ok && !is_usable(fd)) {
 			*ret_message =
 			    mem_printf("descriptor %d was passed, but is not a "

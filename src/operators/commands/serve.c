@@ -279,25 +279,6 @@ open_journals(struct serve *s, char **ret_message)
 	return true;
 }
 
-/* --- the admin interface --- */
-
-/* The admin interface reads our members until the workers have ended. */
-static void
-start_admin(struct serve *s)
-{
-	if (s->admin_listeners.count == 0)
-		return;
-	const struct listening *own = &s->admin_listeners.list[0];
-	const struct admin_view view = {
-	    .address = own->text,
-	    .listen = s->addresses,
-	    .n_listen = s->listeners.count,
-	    .workers = s->workers,
-	    .started_ms = s->started_ms,
-	};
-	s->admin = admin_new(s->loop, s->conf, s->health, own->fds[0], &view);
-}
-
 /* --- start and end --- */
 
 static void
@@ -368,13 +349,25 @@ run_until_ended(struct serve *s)
 		s->sentinels = sentinel_monitor_new(s->loop, s->conf,
 		    &s->conf->store.redis, store_health_master(s->health));
 	start_workers(s);
-	start_admin(s);
+	if (s->admin_listeners.count > 0) {
+		const struct listening *own = &s->admin_listeners.list[0];
+		/* It reads our members until the workers have ended. */
+		const struct admin_view view = {
+		    .address = own->text,
+		    .listen = s->addresses,
+		    .n_listen = s->listeners.count,
+		    .workers = s->workers,
+		    .started_ms = s->started_ms,
+		};
+		s->admin = admin_new(
+		    s->loop, s->conf, s->health, own->fds[0], &view);
+	}
 	log_ready(s);
 	service_manager_watchdog_start(
 	    &s->watchdog, s->loop, s->workers, s->running);
 	token_watch_start(&s->tokens, s->loop, &s->now);
 	loop_run(s->loop);
-	token_watch_stop(&s->tokens);
+	timer_clear(&s->tokens.timer);
 	admin_free(&s->admin);
 	for (int64_t i = 0; i < s->conf->workers; i++) {
 		must(pthread_join(s->threads[i].id, NULL) == 0);

@@ -44,9 +44,3 @@ token_watch_start(struct token_watch *watch, struct loop *loop,
 	timer_init(&watch->timer, loop, renew_keys, watch);
 	timer_set(&watch->timer, 0);
 }
-
-void
-token_watch_stop(struct token_watch *watch)
-{
-	timer_clear(&watch->timer);
-}

@@ -11,11 +11,10 @@ struct conf;
  * it.  Main thread.
  */
 struct token_watch {
-	struct timer timer;
+	struct timer timer; /* its owner clears it in the end */
 	const struct conf *const *conf; /* the present one */
 };
 
 /* Looks at them each second from now on; *conf may become another one. */
 void token_watch_start(struct token_watch *watch, struct loop *loop,
     const struct conf *const *conf);
-void token_watch_stop(struct token_watch *watch);

@@ -25,15 +25,8 @@ trust_witness(const struct command_line *line)
 	return GATEWAY_WELL;
 }
 
-static int
-print_sql(const struct command_line *line)
-{
-	return witness_sql_run(line->file,
-	    line->n_names > 0 ? line->names[0] : NULL);
-}
-
 static const struct verb verbs[] = {
-    {"sql", print_sql, "-", NULL, 1, "sql [ROUTE]",
+    {"sql", witness_sql_run, "-", NULL, 1, "sql [ROUTE]",
 	"prints what the database of an API needs, or that of one ROUTE: the\n"
 	"          tables, the foreign key and the grants; no gateway is asked",
 	"sql charges"},

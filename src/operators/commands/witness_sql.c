@@ -157,11 +157,17 @@ has_witness(const struct conf_route *route, const char *name)
 	    (name == NULL || !strcmp(route->name, name));
 }
 
-/* False: no such route has one. */
-static bool
-print_all(const struct conf *conf, const char *name)
+#endif
+
+int
+witness_sql_run(const struct command_line *line)
 {
+	const char *name = line->n_names > 0 ? line->names[0] : NULL;
+	const struct conf *conf = print_unless_valid(line->file);
 	bool some = false;
+	if (conf == NULL)
+		return 1;
+#ifdef HAVE_POSTGRES
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (!has_witness(route, name))
@@ -184,28 +190,11 @@ print_all(const struct conf *conf, const char *name)
 		if (table || enforced)
 			print_witness(route, table, enforced);
 	}
-	return some;
-}
-
-#else
-
-static bool
-print_all(const struct conf *conf, const char *name)
-{
-	(void)conf, (void)name;
-	return false;
-}
 #endif
-
-int
-witness_sql_run(const char *file, const char *route)
-{
-	const struct conf *conf = print_unless_valid(file);
-	bool valid = conf != NULL, some = valid && print_all(conf, route);
-	if (valid && !some)
+	if (!some)
 		fprintf(stderr, "onceproxy witness: no route%s%s has a witness "
-		    "(on_unknown)\n", route != NULL ? " named " : "",
-		    route != NULL ? route : "");
+		    "(on_unknown)\n", name != NULL ? " named " : "",
+		    name != NULL ? name : "");
 	conf_unref(&conf);
 	return some ? 0 : 1;
 }
