@@ -137,23 +137,19 @@ close_channel(struct node *node, struct channel *channel)
 }
 
 static void
-on_large_changed(void *arg, bool up)
+on_large_changed(void *arg, enum link_change change)
 {
 	struct node *node = arg;
 	struct channel *channel = &node->large;
-	if (!up) {
+	if (change == LINK_CAME_UP) {
+		channel->said_down = false;
+		node->events->start(&channel->queue);
+		return;
+	}
+	if (change == LINK_WENT_DOWN) {
 		replicas_link_down(channel);
 		return;
 	}
-	channel->said_down = false;
-	node->events->start(&channel->queue);
-}
-
-static void
-on_large_failed(void *arg)
-{
-	struct node *node = arg;
-	struct channel *channel = &node->large;
 	/* While it is closed, what waits for it is close_channel's to end. */
 	if (channel->link == NULL)
 		return;
@@ -176,19 +172,24 @@ node_large_channel(struct node *node)
 	must(node_is_up(node));
 	struct link_to to = link_where(node->small.link);
 	to.large = true;
-	const struct link_events events = {.changed = on_large_changed,
-	    .failed = on_large_failed, .arg = node};
+	const struct link_events events = {
+	    .changed = on_large_changed, .arg = node};
 	open_channel(node, channel, &to, &events);
 	return channel;
 }
 
 static void
-on_small_changed(void *arg, bool up)
+on_small_changed(void *arg, enum link_change change)
 {
 	struct node *node = arg;
 	struct health *h = &node->health;
+	if (change == LINK_FAILED) {
+		node->events->fail(&node->small.queue);
+		node->events->link_failed(node);
+		return;
+	}
 	h->known = false;
-	if (up) {
+	if (change == LINK_CAME_UP) {
 		h->forbidden = false;
 		ask_info(node);
 		return;
@@ -198,14 +199,6 @@ on_small_changed(void *arg, bool up)
 	replicas_link_down(&node->small);
 	node->events->link_down(node);
 	close_channel(node, &node->large);
-}
-
-static void
-on_small_failed(void *arg)
-{
-	struct node *node = arg;
-	node->events->fail(&node->small.queue);
-	node->events->link_failed(node);
 }
 
 /* All servers but those of a cluster are the one Redis. */
@@ -241,9 +234,7 @@ node_new(struct store *store, const struct link_to *to,
 		list_init(&channels[i]->replicas.delayed);
 	}
 	const struct link_events of_link = {.changed = on_small_changed,
-	    .failed = on_small_failed,
-	    .arg = node,
-	    .tells = on_small_tells};
+	    .tells = on_small_tells, .arg = node};
 	open_channel(node, &node->small, to, &of_link);
 	/*
 	 * A cluster's new master: whether its clock is ahead of the one before

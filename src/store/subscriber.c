@@ -143,15 +143,16 @@ on_heard(void *arg, struct span bytes)
 
 /* Whatever was published before the link came up was missed. */
 static void
-on_link_changed(void *arg, bool up)
+on_link_changed(void *arg, enum link_change change)
 {
 	struct node *node = arg;
 	const struct store_listener *listener = &node->store->listener;
-	if (!up) {
+	if (change == LINK_WENT_DOWN) {
 		node->subscriber.subscribed = false;
 		subscriber_sum_up(node->store);
-		return;
 	}
+	if (change != LINK_CAME_UP)
+		return;
 	listener->changed(listener->arg, NULL);
 	pass_on(node->store, SPAN(""));
 	if (listener->hears != NULL)

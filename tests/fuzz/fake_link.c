@@ -106,7 +106,7 @@ link_reset(struct link *link, const char *message)
 	link->doomed = false;
 	lose_all(link);
 	link->up = false;
-	link->events.changed(link->events.arg, false);
+	link->events.changed(link->events.arg, LINK_WENT_DOWN);
 }
 
 void
@@ -140,10 +140,8 @@ connect_one(void)
 			continue;
 		link->up = !away;
 		link->tried_in_vain = away;
-		if (!away)
-			link->events.changed(link->events.arg, true);
-		else if (link->events.failed != NULL)
-			link->events.failed(link->events.arg);
+		link->events.changed(
+		    link->events.arg, away ? LINK_FAILED : LINK_CAME_UP);
 		return true;
 	}
 	return false;

@@ -105,11 +105,10 @@ went_down(struct link *link)
 		link->backoff_ms = BACKOFF_MAX_MS;
 	if (was_up) {
 		world.deeds++;
-		link->events.changed(link->events.arg, false);
+		link->events.changed(link->events.arg, LINK_WENT_DOWN);
 	} else {
 		link->tried_in_vain = true;
-		if (link->events.failed != NULL)
-			link->events.failed(link->events.arg);
+		link->events.changed(link->events.arg, LINK_FAILED);
 	}
 }
 
@@ -127,7 +126,7 @@ on_connect(void *arg)
 	link->backoff_ms = 0;
 	redis_clock_heard(
 	    &link->clock, redis_now_ms(), world.now_us, world.now_us);
-	link->events.changed(link->events.arg, true);
+	link->events.changed(link->events.arg, LINK_CAME_UP);
 }
 
 static void

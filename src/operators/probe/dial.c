@@ -36,18 +36,12 @@ run(struct dialled *dial)
 
 /* A loop that is freed must not be stopped. */
 static void
-on_changed(void *arg, bool up)
+on_changed(void *arg, enum link_change change)
 {
 	struct dialled *dial = arg;
-	(void)up;
+	(void)change;
 	if (dial->runs)
 		loop_stop(dial->loop);
-}
-
-static void
-on_failed(void *arg)
-{
-	on_changed(arg, false);
 }
 
 /* A call whose reply takes its time must not be taken for one that is lost. */
@@ -69,8 +63,7 @@ dial_to(const struct conf *conf, const struct conf_redis *at, struct link_to to,
     char **ret_message)
 {
 	struct dialled *dial = mem_zero(sizeof *dial);
-	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = dial};
+	const struct link_events events = {.changed = on_changed, .arg = dial};
 	to.bare = !to.sentinel;
 	to.unpulsed = true;
 	dial->loop = loop_new();
@@ -134,7 +127,7 @@ on_replied(struct link_call *call, const redisReply *reply)
 	dial->pending = false;
 	if (reply != NULL)
 		dial->reply = copy_reply(dial->arena, reply);
-	on_changed(dial, true);
+	on_changed(dial, LINK_CAME_UP);
 }
 
 const redisReply *

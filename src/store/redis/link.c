@@ -157,10 +157,8 @@ go_down(struct link *link)
 				? EV_node_down
 				: EV_store_down);
 	}
-	if (was_up)
-		link->events.changed(link->events.arg, false);
-	else if (link->events.failed != NULL)
-		link->events.failed(link->events.arg);
+	link->events.changed(
+	    link->events.arg, was_up ? LINK_WENT_DOWN : LINK_FAILED);
 }
 
 void
@@ -366,38 +364,6 @@ send_own(struct link *link, const char *const *words, bool may_fail, int type,
 }
 
 /*
- * Takes in what Redis has said, and frees the call.  NULL: the link is lost, or
- * to be cut.
- */
-static struct link *
-take_own_reply(struct link_call *call, const redisReply *reply)
-{
-	struct own_call *sent = CONTAINER_OF(call, struct own_call, call);
-	const struct own_call own = *sent;
-	struct link *link = own.link;
-	int64_t ms;
-	free(sent);
-	if (reply == NULL)
-		return NULL;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		if (!own.may_fail || (link->bare &&
-			redis_error_of_reply(reply) != REDIS_ERROR_NOPERM))
-			link_reset(link, reply->str);
-	} else if (reply->type == REDIS_REPLY_STRING &&
-	    !info_is_master(span_of(reply->str, reply->len)) &&
-	    INVARIANT(master_only)) {
-		link_reset(link, "Redis is a replica");
-	} else if (reply->type != own.type ||
-	    (reply->type == REDIS_REPLY_ARRAY && !resp_read_time(reply, &ms))) {
-		link_distrust(link, "a reply to another command");
-	} else if (reply->type == REDIS_REPLY_ARRAY) {
-		redis_clock_heard(
-		    &link->clock, ms, own.call.sent_us, clock_us());
-	}
-	return link->doomed ? NULL : link;
-}
-
-/*
  * "psubscribe", pattern, and how many patterns there are now; or "pmessage",
  * pattern, channel, message.
  */
@@ -431,12 +397,10 @@ on_subscribed(struct link_call *call, const redisReply *reply)
 	}
 }
 
+/* All replies of the handshake are there. */
 static void
-on_handshake(struct link_call *call, const redisReply *reply)
+come_up(struct link *link)
 {
-	struct link *link = take_own_reply(call, reply);
-	if (link == NULL || --link->handshake > 0)
-		return;
 	link->state = LINK_UP;
 	link->tried_in_vain = false;
 	timer_clear(&link->timer);
@@ -453,7 +417,45 @@ on_handshake(struct link_call *call, const redisReply *reply)
 		log_event(link->redis->cluster.count > 0 ? EV_node_up
 							 : EV_store_up);
 	link->said_down = link->said_login = false;
-	link->events.changed(link->events.arg, true);
+	link->events.changed(link->events.arg, LINK_CAME_UP);
+}
+
+/* To a command of the handshake, or to a pulse. */
+static void
+on_own_reply(struct link_call *call, const redisReply *reply)
+{
+	struct own_call *sent = CONTAINER_OF(call, struct own_call, call);
+	const struct own_call own = *sent;
+	struct link *link = own.link;
+	int64_t ms;
+	free(sent);
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		if (!own.may_fail || (link->bare &&
+			redis_error_of_reply(reply) != REDIS_ERROR_NOPERM))
+			link_reset(link, reply->str);
+	} else if (reply->type == REDIS_REPLY_STRING &&
+	    !info_is_master(span_of(reply->str, reply->len)) &&
+	    INVARIANT(master_only)) {
+		link_reset(link, "Redis is a replica");
+	} else if (reply->type != own.type ||
+	    (reply->type == REDIS_REPLY_ARRAY && !resp_read_time(reply, &ms))) {
+		link_distrust(link, "a reply to another command");
+	} else if (reply->type == REDIS_REPLY_ARRAY) {
+		redis_clock_heard(
+		    &link->clock, ms, own.call.sent_us, clock_us());
+	}
+	if (link->doomed)
+		return;
+	if (link->handshake == 0) {
+		link->pulse = NULL;
+		link->said_odd = false;
+		link->backoff_ms = 0;
+		timer_set(&link->timer, PULSE_MS);
+	} else if (--link->handshake == 0) {
+		come_up(link);
+	}
 }
 
 /*
@@ -502,21 +504,9 @@ begin_handshake(struct link *link)
 			continue;
 		link->handshake++;
 		send_own(link, commands[i].words, commands[i].may_fail,
-		    commands[i].type, on_handshake);
+		    commands[i].type, on_own_reply);
 	}
 	swappable_release(&held);
-}
-
-static void
-on_pulse(struct link_call *call, const redisReply *reply)
-{
-	struct link *link = take_own_reply(call, reply);
-	if (link == NULL)
-		return;
-	link->pulse = NULL;
-	link->said_odd = false;
-	link->backoff_ms = 0;
-	timer_set(&link->timer, PULSE_MS);
 }
 
 /* --- replies in --- */
@@ -835,7 +825,7 @@ on_timer(void *arg)
 		timer_set(&link->timer, link->redis->timeout_ms);
 		link->pulse = send_own(link, words, true,
 		    link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY,
-		    on_pulse);
+		    on_own_reply);
 		return;
 	}
 	/* The handshake may just be being answered. */

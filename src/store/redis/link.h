@@ -64,11 +64,15 @@ struct link_call {
 	int64_t moved_us; /* when something of it was last seen to move */
 };
 
+enum link_change {
+	LINK_CAME_UP,
+	LINK_WENT_DOWN,
+	LINK_FAILED, /* an attempt to connect: it is still down */
+};
+
 struct link_events {
-	/* The link went up or down; it must not be reset when it goes down. */
-	void (*changed)(void *arg, bool up);
-	/* An attempt to connect failed: the link is still down.  Or NULL. */
-	void (*failed)(void *arg);
+	/* It must not be reset when it goes down. */
+	void (*changed)(void *arg, enum link_change change);
 	/*
 	 * With channels set (a pattern of PSUBSCRIBE) the link only listens:
 	 * heard is called for each message on those channels.  Such a link has

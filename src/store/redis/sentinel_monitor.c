@@ -165,34 +165,28 @@ on_timer(void *arg)
 
 /* --- links --- */
 
-static void
-on_asker_failed(void *arg)
-{
-	struct sentinel *sentinel = arg;
-	if (!sentinel->all->ending)
-		on_answer(sentinel, NULL, link_message(sentinel->asker));
-}
-
 /* A listener has no pulse of its own: when the asker is lost, so is it. */
 static void
-on_asker_changed(void *arg, bool up)
+on_asker_changed(void *arg, enum link_change change)
 {
 	struct sentinel *sentinel = arg;
-	if (up) {
+	if (change == LINK_CAME_UP) {
 		ask_sentinel(sentinel);
 		return;
 	}
-	on_asker_failed(sentinel);
-	if (!sentinel->all->ending)
+	if (sentinel->all->ending)
+		return;
+	on_answer(sentinel, NULL, link_message(sentinel->asker));
+	if (change == LINK_WENT_DOWN)
 		link_reset(
 		    sentinel->listener, "its Sentinel cannot be reached");
 }
 
 /* Asks for what it may have missed while it did not listen. */
 static void
-on_listener_changed(void *arg, bool up)
+on_listener_changed(void *arg, enum link_change change)
 {
-	if (up)
+	if (change == LINK_CAME_UP)
 		ask_sentinel(arg);
 }
 
@@ -222,9 +216,8 @@ sentinel_monitor_new(struct loop *loop, const struct conf *conf,
 	timer_set(&all->timer, ASK_MS);
 	for (size_t i = 0; i < count; i++) {
 		struct sentinel *sentinel = &all->list[i];
-		const struct link_events asker = {.changed = on_asker_changed,
-		    .failed = on_asker_failed,
-		    .arg = sentinel};
+		const struct link_events asker = {
+		    .changed = on_asker_changed, .arg = sentinel};
 		const struct link_events listener = {
 		    .changed = on_listener_changed,
 		    .heard = on_heard,

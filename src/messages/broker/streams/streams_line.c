@@ -62,15 +62,23 @@ follow(struct streams_line *line, struct span error)
  * in its order with what else is pending.
  */
 static void
-on_changed(void *arg, bool up)
+on_changed(void *arg, enum link_change change)
 {
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
 	struct broker_reader *core = &streams->core;
+	bool up = change == LINK_CAME_UP, failed = change == LINK_FAILED;
 	/* While it is freed there is nobody to tell. */
 	if (line->link == NULL)
 		return;
 	const char *why = link_message(line->link);
+	if (failed && line == &streams->taker &&
+	    streams_line_is_up(&streams->teller))
+		reader_trouble_begin(
+		    core, STREAMS_TO_CONNECT, "", span_str(why));
+	if (failed && streams->redis->cluster.count > 0 &&
+	    !link_is_behind(line->link))
+		try_seed(streams);
 	if (up)
 		memset(streams->known, 0, sizeof streams->known);
 	if (line == &streams->taker) {
@@ -94,23 +102,6 @@ on_changed(void *arg, bool up)
 	reader_changed(core);
 }
 
-static void
-on_failed(void *arg)
-{
-	struct streams_line *line = arg;
-	struct streams *streams = line->streams;
-	/* While it is freed there is nobody to tell. */
-	if (line->link == NULL)
-		return;
-	const char *why = link_message(line->link);
-	if (line == &streams->taker && streams_line_is_up(&streams->teller))
-		reader_trouble_begin(&streams->core, STREAMS_TO_CONNECT, "",
-		    span_str(why));
-	if (streams->redis->cluster.count > 0 && !link_is_behind(line->link))
-		try_seed(streams);
-	on_changed(line, false);
-}
-
 /* --- life --- */
 
 static void
@@ -122,8 +113,7 @@ open_line(struct streams *streams, struct streams_line *line, bool blocks)
 		to.socket = address->host;
 	else
 		to.host = address->host, to.port = address->port;
-	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = line};
+	const struct link_events events = {.changed = on_changed, .arg = line};
 	line->streams = streams;
 	line->link = link_new(
 	    streams->core.loop, streams->core.conf, streams->redis, &to,

@@ -53,18 +53,12 @@ struct scene {
 };
 
 static void
-on_changed(void *arg, bool up)
+on_changed(void *arg, enum link_change change)
 {
 	struct scene *scene = arg;
-	scene->up = up;
-	scene->downs += !up;
-}
-
-static void
-on_failed(void *arg)
-{
-	struct scene *scene = arg;
-	scene->failures++;
+	scene->failures += change == LINK_FAILED;
+	scene->downs += change == LINK_WENT_DOWN;
+	scene->up = change == LINK_CAME_UP;
 }
 
 static void
@@ -174,8 +168,8 @@ scene_new(const char *channels)
 	scene->server = -1;
 	scene->loop = loop_new();
 	const struct link_to to = {.socket = name.sun_path};
-	const struct link_events events = {.changed = on_changed,
-	    .failed = on_failed, .heard = on_heard, .channels = channels,
+	const struct link_events events = {
+	    .changed = on_changed, .heard = on_heard, .channels = channels,
 	    .arg = scene};
 	scene->first = scene->second = scene->third =
 	    (struct waiting){.call.done = on_done, .scene = scene};

@@ -47,16 +47,10 @@ struct scene {
 };
 
 static void
-on_changed(void *arg, bool up)
+on_changed(void *arg, enum link_change change)
 {
 	struct scene *scene = arg;
-	scene->up = up;
-}
-
-static void
-on_failed(void *arg)
-{
-	(void)arg;
+	scene->up = change == LINK_CAME_UP;
 }
 
 static void
@@ -135,7 +129,7 @@ set_up(void **state)
 	scene->loop = loop_new();
 	const struct link_to to = {.socket = name.sun_path};
 	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = scene};
+	    .changed = on_changed, .arg = scene};
 	scene->link = link_new(scene->loop, scene->conf,
 	    &scene->conf->store.redis, &to, &events);
 	do {
