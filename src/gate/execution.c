@@ -691,7 +691,7 @@ log_doubt(const struct execution *e)
 	if (target != NULL)
 		log_str(&line, "target", target->url);
 	if (e->reason != REASON_NONE)
-		log_str(&line, "reason", reason_word(e->reason));
+		log_str(&line, "reason", reason_words[e->reason]);
 	if (e->reconciles && e->forward.result == FORWARD_ANSWERED)
 		log_int(&line, "status", e->forward.status);
 	if (e->witness.words[0] != '\0')

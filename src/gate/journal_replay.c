@@ -60,10 +60,10 @@ set_writable(struct journal_replay *replay, bool can)
 }
 
 static unsigned
-open_entries(const struct journal_replay *replay, const struct journal *journal)
+open_entries(const struct journal_replay *replay, struct journal *journal)
 {
 	return journal_open_entries(
-	    journal, store_origin(replay->home.store));
+	    journal, &store_identity(replay->home.store)->origin);
 }
 
 static void
@@ -111,7 +111,8 @@ pick_entry(struct journal_replay *replay, struct journal_about *ret_about)
 		if (replay->after != 0 && j->journal != replay->journal)
 			continue;
 		replay->journal = j->journal;
-		if (journal_next(j->journal, store_origin(replay->home.store),
+		if (journal_next(j->journal,
+			&store_identity(replay->home.store)->origin,
 			replay->after, &replay->after, ret_about))
 			return true;
 		replay->after = 0;
@@ -300,10 +301,10 @@ static void
 on_pass_due(void *arg)
 {
 	struct journal_replay *replay = arg;
-	struct store *store = replay->home.store;
+	const struct identity *identity = store_identity(replay->home.store);
 	if (replay->adoption != NULL && INVARIANT(dead_journals))
-		journal_adoption_search(replay->adoption, store_origin(store),
-		    store_origin_is_settled(store), false);
+		journal_adoption_search(replay->adoption, &identity->origin,
+		    identity->answered, false);
 	count_entries(replay);
 	journal_replay_can_write(replay);
 	deliver_all(replay);
@@ -346,7 +347,7 @@ journal_replay_init(struct journal_replay *replay,
 	    &replay->writer, home->loop, journal, on_written, replay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
 		journal_adoption_search(replay->adoption,
-		    store_origin(home->store), false, true);
+		    &store_identity(home->store)->origin, false, true);
 	timer_set(&replay->timer, 0);
 }
 

@@ -56,14 +56,14 @@ worker_new(const struct conf *conf, struct budget *budget,
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
-	w->store = store_new(w->loop, conf, budget, health);
+	w->store =
+	    store_new(w->loop, conf, budget, health, w->meter.store);
 	w->cache = cache_new((size_t)(conf->cache_size / conf->workers),
 	    &w->meter.cache_bytes, &w->meter.cache_hits);
 	w->waiters.waiting = &w->meter.waiting;
 	const struct store_listener listener = {on_record_changed,
 	    conf->cache_size > 0 ? on_subscribed : NULL, w};
 	store_listen(w->store, &listener);
-	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		leases_sweep(w->store, awaited);
 	const struct journal_replay_home home = {w->loop, conf, w->store,

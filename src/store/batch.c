@@ -235,46 +235,42 @@ deliver(struct batch *batch, const redisReply *reply, int64_t now_ms)
 	free(batch);
 }
 
-/*
- * Redis refused the run, for a reason that may concern one item and not the
- * others: each is sent alone, by its own script, which says what is wrong with
- * it.  An owner may repeat what was done before the error came.  In a cluster,
- * where each leaves by itself, the error is about that one, or says where it is
- * to go.
- */
-static void
-on_refused(struct batch *batch, const redisReply *reply)
-{
-	enum redis_error error = redis_error_of_reply(reply);
-	struct batch_result result = {.what = BATCH_UNUSUAL,
-	    .in_doubt = !redis_error_is(error, REDIS_NOT_RUN),
-	    .error = reply};
-	if (channel_brings_script(batch->channel, &batch->run, error)) {
-		send_batch(batch);
-		return;
-	}
-	if (batch->channel->store->topology != NULL)
-		result.what = BATCH_REFUSED;
-	else
-		batch->channel->batches.refused_us = clock_us();
-	end_all(batch, &result);
-}
-
 static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
 	struct batch *batch = CONTAINER_OF(link, struct batch, run.link);
-	int64_t now_ms = 0;
-	if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
-		on_refused(batch, reply);
+	struct channel *channel = batch->channel;
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR) {
+		int64_t now_ms = 0;
+		bool whole = reply != NULL && read_head(batch, reply, &now_ms);
+		struct span name =
+		    whole ? resp_text(reply->element[0]) : SPAN("");
+		if (reply != NULL &&
+		    channel_is_own(channel, &batch->run, whole, name))
+			deliver(batch, reply, now_ms);
+		else
+			end_all(batch,
+			    &(struct batch_result){.what = BATCH_LOST});
 		return;
 	}
-	bool whole = reply != NULL && read_head(batch, reply, &now_ms);
-	struct span name =
-	    whole ? resp_text(reply->element[0]) : SPAN("");
-	if (reply != NULL &&
-	    channel_is_own(batch->channel, &batch->run, whole, name))
-		deliver(batch, reply, now_ms);
+	/*
+	 * The reason may concern one item and not the others: each is sent
+	 * alone, by its own script, which says what is wrong with it.  An owner
+	 * may repeat what was done before the error came.  In a cluster, where
+	 * each leaves by itself, the error is about that one, or says where it
+	 * is to go.
+	 */
+	enum redis_error error = redis_error_of_reply(reply);
+	struct batch_result result = {.what = BATCH_UNUSUAL,
+	    .in_doubt = !redis_error_is(error, REDIS_NOT_RUN),
+	    .error = reply};
+	if (channel_brings_script(channel, &batch->run, error)) {
+		send_batch(batch);
+		return;
+	}
+	if (channel->store->topology != NULL)
+		result.what = BATCH_REFUSED;
 	else
-		end_all(batch, &(struct batch_result){.what = BATCH_LOST});
+		channel->batches.refused_us = clock_us();
+	end_all(batch, &result);
 }

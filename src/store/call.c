@@ -59,6 +59,8 @@ call_of_record(struct store *store, enum script script,
 {
 	const struct conf *conf = store->conf;
 	unsigned shard = redis_keys_shard(conf, key_id);
+	const struct shard_names_of *names =
+	    redis_keys_names(&store->shard_names, shard);
 	bool tells = conf->store.events_maxlen > 0;
 	bool refuses = tells && conf->store.events_refuse;
 	size_t n_keys = refuses ? 6 : tells ? 5 : 3;
@@ -68,10 +70,10 @@ call_of_record(struct store *store, enum script script,
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
 	call->item.keys_from = call->args.len;
-	redis_keys_record(&call->args, &store->shard_names, key_id);
-	call->item.keys_to = call->args.len;
-	call->item.keys_to +=
-	    redis_keys_indexes(&call->args, &store->shard_names, shard);
+	redis_keys_record(&call->args, names, key_id);
+	call->item.keys_to = call->args.len + names->leases_len;
+	resp_bytes(&call->args,
+	    span_of(names->indexes.bytes, names->indexes.len));
 	if (tells) {
 		redis_keys_index(&call->args, conf, shard, "events");
 		redis_keys_index(&call->args, conf, shard, "dead");
@@ -436,7 +438,7 @@ log_refused(
     const struct store_call *call, enum event event, const char *error)
 {
 	channel_log_refused(
-	    call->channel, event, script_word(call->run.script), error);
+	    call->channel, event, script_words[call->run.script], error);
 }
 
 int

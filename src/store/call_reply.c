@@ -2,7 +2,6 @@
 #include <hiredis/hiredis.h>
 
 #include "base/digits.h"
-#include "base/mem.h"
 #include "store/call_reply.h"
 #include "store/redis/redis_clock.h"
 #include "store/redis/resp.h"
@@ -76,33 +75,4 @@ call_reply_status(const struct call_reply *reply, size_t i)
 	int64_t status;
 	bool has = digits_read(call_reply_text(reply, i), LAST, &status);
 	return has && status >= FIRST ? (int)status : 0;
-}
-
-static redisReply *
-copy(const redisReply *from)
-{
-	redisReply *to = mem_zero(sizeof *to);
-	to->type = from->type;
-	to->integer = from->integer;
-	to->len = from->len;
-	if (from->str != NULL)
-		to->str = mem_str(span_of(from->str, from->len));
-	if (from->type != REDIS_REPLY_ARRAY)
-		return to;
-	to->elements = from->elements;
-	to->element = mem_zero((from->elements + 1) * sizeof to);
-	for (size_t i = 0; i < from->elements; i++)
-		to->element[i] = copy(from->element[i]);
-	return to;
-}
-
-redisReply *
-call_reply_keep(struct call_reply *reply)
-{
-	const redisReply extra = {.type = REDIS_REPLY_ARRAY,
-	    .elements = reply->n_extra,
-	    .element = reply->extra};
-	redisReply *kept = copy(&extra);
-	reply->extra = kept->element;
-	return kept;
 }

@@ -36,8 +36,3 @@ struct call_reply call_reply_list(const struct call_reply *reply, size_t i);
 int call_reply_status(const struct call_reply *reply, size_t i);
 /* The extra at i as a time that is left, in ms; 0 where there is none. */
 int64_t call_reply_ms(const struct call_reply *reply, size_t i);
-/*
- * Makes it outlive Redis' reply: it has a copy of its extras from now on, which
- * the caller frees with freeReplyObject().
- */
-struct redisReply *call_reply_keep(struct call_reply *reply);

@@ -130,8 +130,9 @@ on_released(struct store_call *call, enum call_end end, int error,
 }
 
 void
-claim_release_due(struct store *store)
+claim_release_due(void *arg)
 {
+	struct store *store = arg;
 	int64_t now_us = clock_us();
 	struct claim_revoke *revoke;
 	LIST_EACH(revoke, &store->claim_revokes, in_store) {
@@ -159,12 +160,6 @@ claim_release_due(struct store *store)
 		revoke->in_flight = true;
 		call_start(call);
 	}
-}
-
-static void
-on_revoke_timer(void *arg)
-{
-	claim_release_due(arg);
 }
 
 /* One that the disk does not have goes on as before. */
@@ -258,22 +253,6 @@ goes_back(const struct claim_call *claim, enum call_end how,
 		verdict == VERDICT_BUSY);
 }
 
-/*
- * A record that is ours to ask about seems to have settled, by a clock that has
- * jumped ahead, of which this answer, or one that came just before it, is the
- * first to tell.
- */
-static bool
-comes_of_a_jump(const struct store_call *call, enum call_end how,
-    const struct call_reply *reply)
-{
-	if (how != CALL_ANSWERED || reply->verdict != VERDICT_RECONCILE)
-		return false;
-	const struct redis_clock *clock = link_clock(call->channel->link);
-	return clock->jumped_us != 0 &&
-	    clock->jumped_us >= call->run.link.sent_us;
-}
-
 static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
@@ -291,10 +270,20 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 		claim->again = call->again = true;
 		return;
 	}
-	if (comes_of_a_jump(call, how, reply)) {
-		how = CALL_LOST;
-		error = E_STORE_REFUSED;
-		reply = NULL;
+	/*
+	 * A record that is ours to ask about seems to have settled, by a clock
+	 * that has jumped ahead, of which this answer, or one that came just
+	 * before it, is the first to tell.
+	 */
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_RECONCILE) {
+		const struct redis_clock *clock =
+		    link_clock(call->channel->link);
+		if (clock->jumped_us != 0 &&
+		    clock->jumped_us >= call->run.link.sent_us) {
+			how = CALL_LOST;
+			error = E_STORE_REFUSED;
+			reply = NULL;
+		}
 	}
 	call->store->n_claims--;
 	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back)) {
@@ -484,16 +473,6 @@ claim_start(
 	    (SLOW_TIMES - 1) * store->conf->store.redis.timeout_ms * 1000;
 	store->n_claims++;
 	call_start(call);
-}
-
-/* --- life --- */
-
-void
-claim_init(struct store *store)
-{
-	list_init(&store->claim_revokes);
-	timer_init(&store->claim_revoke_timer, store->loop, on_revoke_timer,
-	    store);
 }
 
 void

@@ -16,8 +16,6 @@
 struct node;
 struct store;
 
-/* For a new store. */
-void claim_init(struct store *store);
 /*
  * Forgets those that are being given back: their records become unknown when
  * their leases expire.
@@ -52,8 +50,11 @@ void claim_start(
  * until then.
  */
 void claim_undo(struct store *store, const struct claim *claim);
-/* Releases all that are due and reachable; called when a link has come up. */
-void claim_release_due(struct store *store);
+/*
+ * Releases all that are due and reachable, of a store; called when a link has
+ * come up, and by the store's timer.
+ */
+void claim_release_due(void *store);
 /*
  * Writes those that are not confirmed to the journal, each of them once: those
  * that the disk has are no longer counted, and released from there.

@@ -60,8 +60,9 @@ on_identified(struct store_call *call, enum call_end how, int error,
 }
 
 void
-identity_ask(struct store *store)
+identity_ask(void *arg)
 {
+	struct store *store = arg;
 	struct identity *identity = &store->identity;
 	uint8_t random[DIGEST_BYTES];
 	char fresh[IDENTITY_CHARS + 1], data[IDENTITY_CHARS + 1];
@@ -84,19 +85,4 @@ identity_ask(struct store *store)
 	identity->asking = true;
 	identity->began_us = clock_us();
 	call_start(call);
-}
-
-static void
-on_identity_timer(void *arg)
-{
-	identity_ask(arg);
-}
-
-void
-identity_init(struct store *store)
-{
-	random_bytes(&store->next_run, sizeof store->next_run);
-	origin_place(store->conf, store->identity.origin.place);
-	timer_init(
-	    &store->identity.timer, store->loop, on_identity_timer, store);
 }

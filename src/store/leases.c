@@ -76,7 +76,8 @@ renew_shard(struct store *store, struct store_op *op,
 	resp_number(&call->args, (int64_t)all->count + 1);
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	for (size_t i = 0; i < all->count; i++)
-		redis_keys_record(&call->args, &store->shard_names,
+		redis_keys_record(&call->args,
+		    redis_keys_names(&store->shard_names, shard),
 		    &all->list[i]->owned.key_id);
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < all->count; i++) {
@@ -139,7 +140,7 @@ on_expired(struct store_call *call, enum call_end how, int error,
 		log_cut(&line, "path", from.path, LOG_PATH_BYTES);
 	}
 	log_int(&line, "attempt", reply->attempt);
-	log_str(&line, "reason", reason_word(reason));
+	log_str(&line, "reason", reason_words[reason]);
 	log_end(&line);
 }
 

@@ -122,7 +122,10 @@ open_channel(struct node *node, struct channel *channel,
 	struct store *store = node->store;
 	channel->link = link_new(store->loop, store->conf,
 	    &store->conf->store.redis, to, events);
-	replicas_init(channel);
+	/* After the link's, so it runs before. */
+	if (store->conf->store.wait_replicas > 0)
+		loop_hook(store->loop, HOOK_FLUSH, &channel->replicas.flush,
+		    replicas_on_flush, channel);
 }
 
 static void
@@ -132,7 +135,9 @@ close_channel(struct node *node, struct channel *channel)
 		return;
 	link_free(&channel->link);
 	batch_end(channel);
-	replicas_end(channel);
+	must(list_empty(&channel->replicas.delayed));
+	if (node->store->conf->store.wait_replicas > 0)
+		loop_unhook(&channel->replicas.flush);
 	node->events->fail(&channel->queue);
 }
 
@@ -185,7 +190,7 @@ on_small_changed(void *arg, enum link_change change)
 	struct health *h = &node->health;
 	if (change == LINK_FAILED) {
 		node->events->fail(&node->small.queue);
-		node->events->link_failed(node);
+		node->events->lost(node, true);
 		return;
 	}
 	h->known = false;
@@ -197,7 +202,10 @@ on_small_changed(void *arg, enum link_change change)
 	h->leaves = false;
 	timer_clear(&h->timer);
 	replicas_link_down(&node->small);
-	node->events->link_down(node);
+	/* The link of its subscriber may not have noticed. */
+	if (node->subscriber.link != NULL)
+		link_reset(node->subscriber.link, "Redis cannot be reached");
+	node->events->lost(node, false);
 	close_channel(node, &node->large);
 }
 
@@ -209,9 +217,7 @@ on_small_tells(void *arg, const char *message)
 	const struct store *store = node->store;
 	bool cluster = store->conf->store.redis.cluster.count > 0;
 	const struct redis_address *place = cluster ? &node->place : NULL;
-	return message != NULL
-	    ? store_health_lost(store->health, place, message)
-	    : store_health_found(store->health, place);
+	return store_health_tell(store->health, place, message);
 }
 
 /* --- life --- */
@@ -246,7 +252,6 @@ node_new(struct store *store, const struct link_to *to,
 			*clock = *link_clock(other->small.link);
 	timer_init(
 	    &node->health.timer, store->loop, on_health_timer, node);
-	events->made(node);
 	return node;
 }
 
@@ -268,12 +273,6 @@ node_free(struct node **node)
 	free(n->socket);
 	redis_address_clear(&n->place);
 	free(n);
-}
-
-bool
-node_counts(const struct node *node)
-{
-	return node->store->topology == NULL || node->n_shards > 0;
 }
 
 bool

@@ -59,19 +59,18 @@ struct node {
 	struct health health;
 	struct subscriber subscriber;
 
-	/* In a cluster (topology.h): */
-	unsigned n_shards; /* of ours, on this server */
-	unsigned unseen;   /* topologies in a row without it */
+	/* Of ours, on this server: all, or as topology.h knows. */
+	unsigned n_shards;
+	unsigned unseen; /* topologies in a row without it */
 };
 
 /* The events of a node; none of these functions may free it. */
 struct node_events {
-	/* It was made, and has its small channel. */
-	void (*made)(struct node *node);
-	/* The small channel went down; its calls have ended. */
-	void (*link_down)(struct node *node);
-	/* An attempt to connect failed. */
-	void (*link_failed)(struct node *node);
+	/*
+	 * The small channel went down, and its calls have ended; or an attempt
+	 * to connect failed.
+	 */
+	void (*lost)(struct node *node, bool failed);
 	/* INFO was answered, or forbidden: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
 	/* Calls that wait in that queue of a channel can be sent now, … */
@@ -96,8 +95,6 @@ void node_free(struct node **node);
  * yet.  The node must be up.
  */
 struct channel *node_large_channel(struct node *node);
-/* It has records of ours: without a cluster, always. */
-bool node_counts(const struct node *node);
 /* Calls can be sent: the link is up, and INFO was answered. */
 bool node_is_up(const struct node *node);
 /* Calls cannot be sent yet, but perhaps in a moment; so they may wait. */

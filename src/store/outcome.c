@@ -38,7 +38,7 @@ on_made_again(struct store_call *call, enum call_end how, int error,
 		struct logline line = log_begin(EV_record_made_again);
 		log_str(&line, "key_id", hex);
 		log_int(&line, "attempt", reply->attempt);
-		log_str(&line, "step", script_word(call->run.script));
+		log_str(&line, "step", script_words[call->run.script]);
 		log_end(&line);
 	}
 	record_reply_done(call, how, error, reply);
@@ -156,7 +156,7 @@ outcome_store(struct store *store, struct store_op *op,
 			: outcome->status);
 		call->large = bytes.len >= STORE_LARGE_BYTES;
 	} else {
-		const char lower = reason_letter(outcome->reason);
+		const char lower = reason_letters[outcome->reason];
 		const char letter =
 		    outcome->started ? (char)toupper(lower) : lower;
 		const struct span reason[] = {

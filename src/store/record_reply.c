@@ -114,7 +114,8 @@ end_reading(struct store_call *call, int error)
 {
 	struct store_op *op = call->op;
 	if (error == E_MALFORMED && !op->quiet)
-		answer_codec_log_broken(&call->key_id);
+		answer_codec_log(
+		    EV_record_broken, &call->key_id, SPAN(""));
 	op->unreadable = answer_codec_is_shut(error);
 	/* A record that cannot be read is BROKEN, whatever the script said. */
 	if (error == E_MALFORMED || op->unreadable) {

@@ -73,7 +73,8 @@ read_answer(struct store *store, struct records_op *shown,
 	int error = answer_codec_read(
 	    &store->codec, &record->key_id, record, &shown->op.answer);
 	if (error == E_MALFORMED) {
-		answer_codec_log_broken(&record->key_id);
+		answer_codec_log(
+		    EV_record_broken, &record->key_id, SPAN(""));
 		shown->unreadable = "it is damaged";
 		shown->damaged = true;
 		return 0;
@@ -438,7 +439,7 @@ list_call(struct store *store, struct records_list *list)
 	for (size_t i = 0; i < STATE_COUNT_; i++)
 		if (list->wanted[i] &&
 		    (i != STATE_COMPLETED || list->label.len > 0))
-			wanted[n_wanted++] = state_letter((enum record_state)i);
+			wanted[n_wanted++] = state_letters[i];
 	char latest[PLACE_CHARS + 1] = "9999999999999";
 	if (list->count > list->limit)
 		records_list_place(&list->records[list->limit], latest);

@@ -11,12 +11,6 @@ enum { SHORT_QUIET_MS = 1000 };
 
 /* --- what waits --- */
 
-static bool
-is_on(const struct channel *channel)
-{
-	return channel->store->conf->store.wait_replicas > 0;
-}
-
 /*
  * A claim that is lost lets a payment be made twice; an outcome that is lost
  * makes untrue what a client was told; and an owner whose renewal is lost, or
@@ -26,15 +20,14 @@ is_on(const struct channel *channel)
  * PROCESSING, which becomes UNKNOWN.
  */
 static bool
-is_waited_for(const struct channel *channel, enum script script)
+is_waited_for(enum script script)
 {
-	return is_on(channel) &&
-	    (script == SCRIPT_claim || script == SCRIPT_complete ||
-		script == SCRIPT_operate || script == SCRIPT_leadership ||
-		script == SCRIPT_pause || script == SCRIPT_trust ||
-		script == SCRIPT_letter ||
-		(script == SCRIPT_letter_put && INVARIANT(letter_replicated)) ||
-		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
+	return script == SCRIPT_claim || script == SCRIPT_complete ||
+	    script == SCRIPT_operate || script == SCRIPT_leadership ||
+	    script == SCRIPT_pause || script == SCRIPT_trust ||
+	    script == SCRIPT_letter ||
+	    (script == SCRIPT_letter_put && INVARIANT(letter_replicated)) ||
+	    (script == SCRIPT_renew && INVARIANT(renewal_replicated));
 }
 
 /*
@@ -46,7 +39,8 @@ void
 replicas_sent(struct channel *channel, enum script script)
 {
 	struct replicas *replicas = &channel->replicas;
-	if (is_waited_for(channel, script) && !replicas->few)
+	if (channel->store->conf->store.wait_replicas > 0 &&
+	    is_waited_for(script) && !replicas->few)
 		replicas->wanted = true;
 }
 
@@ -72,18 +66,22 @@ replicas_delay(struct channel *channel, enum script script,
 {
 	struct replicas *replicas = &channel->replicas;
 	enum verdict verdict = reply->verdict;
-	if (!is_on(channel))
+	if (channel->store->conf->store.wait_replicas == 0)
 		return false;
 	if (verdict == VERDICT_COMPLETED || verdict == VERDICT_FENCED) {
 		if (is_confirmed(reply) || !INVARIANT(replay_confirmed))
 			return false;
-	} else if (!is_waited_for(channel, script) ||
+	} else if (!is_waited_for(script) ||
 	    (verdict != VERDICT_OURS && verdict != VERDICT_RECONCILE &&
 		verdict != VERDICT_DONE)) {
 		return false;
 	}
+	const redisReply extra = {.type = REDIS_REPLY_ARRAY,
+	    .elements = reply->n_extra,
+	    .element = reply->extra};
 	delayed->reply = *reply;
-	delayed->kept = call_reply_keep(&delayed->reply);
+	delayed->kept = resp_copy(&extra);
+	delayed->reply.extra = delayed->kept->element;
 	list_add_first(&replicas->delayed, &delayed->in_channel);
 	/* A WAIT that is under way was sent after it; else one is needed. */
 	if (!replicas->under_way)
@@ -147,9 +145,8 @@ on_waited(struct link_call *call, const redisReply *reply)
 	end_delayed(replicas, enough ? 0 : E_STORE_REFUSED);
 }
 
-/* Runs before the link writes out what this turn has sent. */
-static bool
-on_flush_wait(void *arg)
+bool
+replicas_on_flush(void *arg)
 {
 	struct channel *channel = arg;
 	struct replicas *replicas = &channel->replicas;
@@ -182,22 +179,4 @@ replicas_link_down(struct channel *channel)
 {
 	channel->replicas.wanted = channel->replicas.few = false;
 	end_delayed(&channel->replicas, E_STORE_DOWN);
-}
-
-/* --- life --- */
-
-void
-replicas_init(struct channel *channel)
-{
-	if (is_on(channel))
-		loop_hook(channel->store->loop, HOOK_FLUSH,
-		    &channel->replicas.flush, on_flush_wait, channel);
-}
-
-void
-replicas_end(struct channel *channel)
-{
-	must(list_empty(&channel->replicas.delayed));
-	if (is_on(channel))
-		loop_unhook(&channel->replicas.flush);
 }

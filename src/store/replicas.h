@@ -26,10 +26,11 @@ struct replicas_delayed {
 	void (*end)(struct replicas_delayed *delayed, int error);
 };
 
-/* For a new channel, after its link was made. */
-void replicas_init(struct channel *channel);
-/* After the channel's link was freed. */
-void replicas_end(struct channel *channel);
+/*
+ * The hook of a channel, where store.wait_replicas is set: sends WAIT if that
+ * is wanted, before the link writes out what this turn has sent.
+ */
+bool replicas_on_flush(void *channel);
 /* That script was just sent on the channel. */
 void replicas_sent(struct channel *channel, enum script script);
 /*

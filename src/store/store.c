@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/test_build.h"
 #include "store/call.h"
 #include "store/claim.h"
@@ -38,15 +39,6 @@ store_op_broken(const struct store_op *op)
 /* --- events of its nodes and its topology --- */
 
 static void
-on_node_link_down(struct node *node)
-{
-	/* The link of its subscriber may not have noticed. */
-	if (node->subscriber.link != NULL)
-		link_reset(node->subscriber.link, "Redis cannot be reached");
-	topology_node_down(node);
-}
-
-static void
 on_node_ready(struct node *node)
 {
 	if (topology_node_of(node->store, IDENTITY_SHARD) == node)
@@ -57,9 +49,7 @@ on_node_ready(struct node *node)
 }
 
 static const struct node_events node_events = {
-    .made = subscriber_init,
-    .link_down = on_node_link_down,
-    .link_failed = topology_node_failed,
+    .lost = topology_node_lost,
     .ready = on_node_ready,
     .start = call_start_queue,
     .fail = call_fail_queue,
@@ -83,24 +73,6 @@ static const struct topology_events topology_events = {
 
 /* --- life --- */
 
-/* The Redis that the configuration names; with Sentinels, no address. */
-static void
-add_redis(struct store *store)
-{
-	const struct address *redis = &store->conf->store.redis.address;
-	char *socket = NULL;
-	if (store->conf->store.redis.managed)
-		socket = managed_socket(store->conf);
-	else if (redis->kind == ADDRESS_UNIX)
-		socket = mem_str(span_str(redis->host));
-	const struct link_to to = {.socket = socket,
-	    .host = socket ? NULL : redis->host,
-	    .port = redis->port,
-	    .master = store_health_master(store->health)};
-	node_new(store, &to, &node_events);
-	free(socket);
-}
-
 static void
 on_again_timer(void *arg)
 {
@@ -110,7 +82,7 @@ on_again_timer(void *arg)
 
 struct store *
 store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    struct store_health *health)
+    struct store_health *health, struct histogram *took)
 {
 	struct store *store = mem_zero(sizeof *store);
 	store->loop = loop;
@@ -128,13 +100,33 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	list_init(&store->unplaced);
 	list_init(&store->again);
 	timer_init(&store->again_timer, loop, on_again_timer, store);
-	identity_init(store);
-	claim_init(store);
+	random_bytes(&store->next_run, sizeof store->next_run);
+	origin_place(conf, store->identity.origin.place);
+	timer_init(&store->identity.timer, loop, identity_ask, store);
+	list_init(&store->claim_revokes);
+	timer_init(
+	    &store->claim_revoke_timer, loop, claim_release_due, store);
 	store->health = health;
+	store->took = took;
 	store->topology =
 	    topology_new(store, &topology_events, &node_events);
-	if (store->topology == NULL)
-		add_redis(store);
+	if (store->topology != NULL)
+		return store;
+
+	/* The Redis that conf names; with Sentinels, no address. */
+	const struct address *redis = &conf->store.redis.address;
+	char *socket = NULL;
+	if (conf->store.redis.managed)
+		socket = managed_socket(conf);
+	else if (redis->kind == ADDRESS_UNIX)
+		socket = mem_str(span_str(redis->host));
+	const struct link_to to = {.socket = socket,
+	    .host = socket ? NULL : redis->host,
+	    .port = redis->port,
+	    .master = store_health_master(health)};
+	struct node *node = node_new(store, &to, &node_events);
+	node->n_shards = (unsigned)conf->store.shards;
+	free(socket);
 	return store;
 }
 
@@ -146,9 +138,13 @@ store_free(struct store **store)
 	if (s == NULL)
 		return;
 	s->listens = false; /* no events while it is being freed */
-	/* A call that ends with its node may ask for the others. */
-	topology_forget(s->topology);
+	struct topology *topology = s->topology;
 	struct node *node;
+	/* A call that ends with its node may ask for the others. */
+	if (topology != NULL)
+		topology->known = false;
+	for (unsigned i = 0; topology != NULL && i < topology->n_shards; i++)
+		topology->nodes[i] = NULL;
 	LIST_EACH(node, &s->nodes, in_store)
 		node_free(&node);
 	call_fail_queue(&s->unplaced);
@@ -175,7 +171,7 @@ store_listen(struct store *store, const struct store_listener *listener)
 	store->listens = true;
 	store->listener = *listener;
 	LIST_EACH(node, &store->nodes, in_store)
-		if (node_counts(node))
+		if (node->n_shards > 0)
 			subscriber_open(node);
 }
 
@@ -187,7 +183,7 @@ store_heard_us(const struct store *store)
 	if (!store->subscribed)
 		return 0;
 	LIST_EACH(node, &store->nodes, in_store)
-		if (node_counts(node) && node->subscriber.heard_us < least_us)
+		if (node->n_shards > 0 && node->subscriber.heard_us < least_us)
 			least_us = node->subscriber.heard_us;
 	return least_us;
 }
@@ -205,31 +201,10 @@ store_latest_ms(const struct store *store)
 	return latest_ms;
 }
 
-const struct origin *
-store_origin(const struct store *store)
+const struct identity *
+store_identity(const struct store *store)
 {
-	return &store->identity.origin;
-}
-
-const char *
-store_data_id(const struct store *store)
-{
-	return store->identity.data;
-}
-
-bool
-store_data_id_is_of(struct store *store, int64_t time_us)
-{
-	if (store->identity.as_of_us >= time_us)
-		return true;
-	identity_ask(store);
-	return false;
-}
-
-bool
-store_origin_is_settled(const struct store *store)
-{
-	return store->identity.answered;
+	return &store->identity;
 }
 
 bool
@@ -250,12 +225,6 @@ void
 store_hurry(struct store *store)
 {
 	store->hurries = true;
-}
-
-void
-store_measure(struct store *store, struct histogram *took)
-{
-	store->took = took;
 }
 
 /* By the share of its memory limit that it uses; without a limit, by bytes. */

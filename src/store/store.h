@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
-#include "store/record/origin.h"
 #include "store/record/script.h"
 #include "store/store_health.h"
 #include "store/types.h"
@@ -53,10 +52,13 @@ store_op_unfetched(const struct store_op *op)
 /*
  * A new store on that loop; it connects, and connects again, by itself.
  * Operations that are started before the first attempt to connect has ended
- * wait for it.  health outlives it.
+ * wait for it.  health outlives it, and so does took, or it is NULL: to
+ * took[script], SCRIPT_COUNT_ of them, it adds the time that each run of a
+ * script takes, from sending to reply, in microseconds.
  */
 struct store *store_new(struct loop *loop, const struct conf *conf,
-    struct budget *budget, struct store_health *health);
+    struct budget *budget, struct store_health *health,
+    struct histogram *took);
 /*
  * Operations that are still pending end with E_STORE_DOWN; nulls the
  * caller's pointer, accepts NULL.
@@ -76,30 +78,9 @@ int64_t store_latest_ms(const struct store *store);
  * flow: the process is about to end.
  */
 void store_hurry(struct store *store);
-/*
- * From now on adds the time that each run of a script takes, from sending to
- * reply, in microseconds, to took[script]: SCRIPT_COUNT_ of them, which outlive
- * the store.
- */
-void store_measure(struct store *store, struct histogram *took);
-/* This store's origin, as far as it is known; part of the store. */
-const struct origin *store_origin(const struct store *store);
-/*
- * True once Redis has been asked for its id: until then, an outcome of another
- * id may be ours all the same.
- */
-bool store_origin_is_settled(const struct store *store);
-/*
- * The id of its data, which is another one where all of that was lost; "": not
- * known yet.  Part of the store.
- */
-const char *store_data_id(const struct store *store);
-/*
- * Whether that was its id at that time, by clock_us(), or later; else it is
- * asked, where it is not yet.
- */
-bool store_data_id_is_of(struct store *store, int64_t time_us);
-/* True while Redis answers; in a cluster, at least one server that counts. */
+/* This store's, and a part of it. */
+const struct identity *store_identity(const struct store *store);
+/* True while Redis answers; in a cluster, at least one server that has ours. */
 bool store_is_up(const struct store *store);
 /*
  * The memory that Redis uses, and its limit (0: none), as it said a few seconds

@@ -170,19 +170,22 @@ store_health_note_server(struct store_health *health,
 /* --- outages --- */
 
 bool
-store_health_lost(struct store_health *health,
+store_health_tell(struct store_health *health,
     const struct redis_address *place, const char *reason)
 {
 	pthread_mutex_lock(&health->mutex);
 	struct server *server = server_at(health, place);
-	if (server->missing++ == 0) {
+	if (reason != NULL && server->missing++ == 0) {
 		list_remove(&server->in_health);
 		list_add_first(&health->servers, &server->in_health);
 	}
-	bool news = server->n_reasons < REASONS;
-	for (unsigned i = 0; i < server->n_reasons; i++)
+	bool news = reason != NULL ? server->n_reasons < REASONS
+				   : --server->missing == 0;
+	while (reason == NULL && news && server->n_reasons > 0)
+		free(server->reasons[--server->n_reasons]);
+	for (unsigned i = 0; reason != NULL && i < server->n_reasons; i++)
 		news = news && strcmp(server->reasons[i], reason) != 0;
-	if (news)
+	if (reason != NULL && news)
 		server->reasons[server->n_reasons++] = mem_text(reason);
 	pthread_mutex_unlock(&health->mutex);
 	return news;
@@ -200,17 +203,4 @@ store_health_reason(struct store_health *health)
 			    mem_text(server->reasons[server->n_reasons - 1]);
 	pthread_mutex_unlock(&health->mutex);
 	return reason;
-}
-
-bool
-store_health_found(
-    struct store_health *health, const struct redis_address *place)
-{
-	pthread_mutex_lock(&health->mutex);
-	struct server *server = server_at(health, place);
-	bool last = --server->missing == 0;
-	while (last && server->n_reasons > 0)
-		free(server->reasons[--server->n_reasons]);
-	pthread_mutex_unlock(&health->mutex);
-	return last;
 }

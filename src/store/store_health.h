@@ -43,13 +43,11 @@ void store_health_note_server(struct store_health *health,
 
 /*
  * A store has lost that server of a cluster (NULL: its Redis, or the whole
- * cluster), for that reason; true: none has said so yet.
+ * cluster), for that reason; true: none has said so yet.  reason NULL: it has
+ * it again, or wants it no more; true: no store misses it any more.
  */
-bool store_health_lost(struct store_health *health,
+bool store_health_tell(struct store_health *health,
     const struct redis_address *place, const char *reason);
-/* It has it again, or wants it no more; true: no store misses it any more. */
-bool store_health_found(
-    struct store_health *health, const struct redis_address *place);
 
 /* The latest reason why a server is missed; NULL: none is.  For free(). */
 char *store_health_reason(struct store_health *health);

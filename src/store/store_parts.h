@@ -5,7 +5,6 @@
 #include "base/list.h"
 #include "base/loop/timer.h"
 #include "store/record/answer_codec.h"
-#include "store/record/origin.h"
 #include "store/record/redis_keys.h"
 #include "store/record/script.h"
 #include "store/redis/info.h"
@@ -20,19 +19,6 @@ struct journal_awaited;
 struct function_library;
 struct store_health;
 struct topology;
-
-/* The id of this store (identity.h). */
-enum { IDENTITY_CHARS = 22, IDENTITY_MAX = 64 };
-struct identity {
-	struct origin origin;
-	char kept[IDENTITY_MAX + 1]; /* as it is in Redis; "": not known */
-	char data[IDENTITY_MAX + 1]; /* the same, of its data */
-	bool asking;
-	bool answered;    /* or refused, once */
-	int64_t began_us; /* when it was asked last */
-	int64_t as_of_us; /* when that was asked which it has told; 0: never */
-	struct timer timer; /* to ask again */
-};
 
 /*
  * The numbers of the last claim's terms, those of its route, and how they are

@@ -22,7 +22,7 @@ subscriber_sum_up(struct store *store)
 	bool some = false, all = true;
 	struct node *node;
 	LIST_EACH(node, &store->nodes, in_store)
-		if (node_counts(node)) {
+		if (node->n_shards > 0) {
 			some = true;
 			all = all && node->subscriber.subscribed;
 		}
@@ -162,24 +162,17 @@ on_link_changed(void *arg, enum link_change change)
 /* --- life --- */
 
 void
-subscriber_init(struct node *node)
-{
-	struct subscriber *subscriber = &node->subscriber;
-	struct owner word;
-	owner_new(&word);
-	subscriber->word[0] = '@';
-	hex_encode(word.bytes, sizeof word.bytes, subscriber->word + 1);
-	timer_init(
-	    &subscriber->timer, node->store->loop, on_prove_timer, node);
-}
-
-void
 subscriber_open(struct node *node)
 {
 	struct subscriber *subscriber = &node->subscriber;
 	struct store *store = node->store;
+	struct owner word;
 	if (!store->listens || subscriber->link != NULL)
 		return;
+	owner_new(&word);
+	subscriber->word[0] = '@';
+	hex_encode(word.bytes, sizeof word.bytes, subscriber->word + 1);
+	timer_init(&subscriber->timer, store->loop, on_prove_timer, node);
 	const struct link_to to = {.socket = node->socket,
 	    .host = node->place.host,
 	    .port = node->place.port,

@@ -16,8 +16,6 @@
  * For src/store/; the store's thread.
  */
 
-/* For a new node; it does not listen yet. */
-void subscriber_init(struct node *node);
 /* Begins to listen, if the store does and this node does not yet. */
 void subscriber_open(struct node *node);
 /*

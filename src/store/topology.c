@@ -67,27 +67,20 @@ is_settled(const struct topology *topology)
 	return true;
 }
 
+/* That it is down, for the reason in message; or up (NULL). */
 static void
-say_down(struct topology *topology, const char *message)
+say(struct topology *topology, const char *message)
 {
-	if (topology->said_down)
+	bool down = message != NULL;
+	if (topology->said_down == down)
 		return;
-	topology->said_down = true;
-	if (!store_health_lost(topology->store->health, NULL, message))
+	topology->said_down = down;
+	if (!store_health_tell(topology->store->health, NULL, message))
 		return;
-	struct logline line = log_begin(EV_store_down);
-	log_str(&line, "error", message);
+	struct logline line = log_begin(down ? EV_store_down : EV_store_up);
+	if (down)
+		log_str(&line, "error", message);
 	log_end(&line);
-}
-
-static void
-say_up(struct topology *topology)
-{
-	if (!topology->said_down || !topology_is_up(topology))
-		return;
-	topology->said_down = false;
-	if (store_health_found(topology->store->health, NULL))
-		log_event(EV_store_up);
 }
 
 /* --- a new topology --- */
@@ -171,7 +164,8 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 	    topology->doubted && topology->doubted_us >= asked_us;
 	topology->events->changed(store);
 	topology->events->known(store);
-	say_up(topology);
+	if (topology_is_up(topology))
+		say(topology, NULL);
 }
 
 /* --- asking --- */
@@ -185,7 +179,7 @@ in_vain(struct topology *topology, const char *message)
 	if (topology->known)
 		return;
 	topology->vain = true;
-	say_down(topology, message);
+	say(topology, message);
 	topology->events->fail(&topology->store->unplaced);
 }
 
@@ -352,34 +346,25 @@ topology_node_up(struct node *node)
 	struct topology *topology = node->store->topology;
 	if (topology == NULL)
 		return;
-	say_up(topology);
+	if (topology_is_up(topology))
+		say(topology, NULL);
 	if (!topology->known && topology->question == NULL)
 		topology_doubt(topology);
 }
 
 void
-topology_node_down(struct node *node)
+topology_node_lost(struct node *node, bool failed)
 {
 	struct topology *topology = node->store->topology;
 	if (topology == NULL || node->leaving)
 		return;
-	topology_doubt(topology);
-	if (!topology_is_up(topology))
-		say_down(topology, "no server of the cluster answers");
-}
-
-void
-topology_node_failed(struct node *node)
-{
-	struct topology *topology = node->store->topology;
-	if (topology == NULL || node->leaving)
-		return;
-	if (node->n_shards > 0)
+	if (!failed || node->n_shards > 0)
 		topology_doubt(topology);
-	if (any_hopeful(topology))
+	if (failed ? any_hopeful(topology) : topology_is_up(topology))
 		return;
-	say_down(topology, "no server of the cluster answers");
-	topology->events->fail(&topology->store->unplaced);
+	say(topology, "no server of the cluster answers");
+	if (failed)
+		topology->events->fail(&topology->store->unplaced);
 }
 
 /* --- life --- */
@@ -407,16 +392,6 @@ topology_new(struct store *store, const struct topology_events *events,
 }
 
 void
-topology_forget(struct topology *topology)
-{
-	if (topology == NULL)
-		return;
-	topology->known = false;
-	for (unsigned i = 0; i < topology->n_shards; i++)
-		topology->nodes[i] = NULL;
-}
-
-void
 topology_free(struct topology **topology)
 {
 	struct topology *m = *topology;
@@ -425,7 +400,7 @@ topology_free(struct topology **topology)
 		return;
 	timer_clear(&m->timer);
 	if (m->said_down)
-		(void)store_health_found(m->store->health, NULL);
+		(void)store_health_tell(m->store->health, NULL, NULL);
 	for (size_t i = 0; i < m->n_places; i++)
 		redis_address_clear(&m->places[i]);
 	free(m->places);

@@ -45,9 +45,7 @@ struct topology {
 struct topology_events {
 	/* A node has a shard that it did not have before. */
 	void (*owns)(struct node *node);
-	/*
-	 * Shards have moved, or a node has left: node_counts may have changed.
-	 */
+	/* Shards have moved, or a node has left. */
 	void (*changed)(struct store *store);
 	/* The whole topology was read anew. */
 	void (*known)(struct store *store);
@@ -62,11 +60,6 @@ struct topology_events {
 struct topology *topology_new(struct store *store,
     const struct topology_events *events,
     const struct node_events *node_events);
-/*
- * The store's nodes are about to be freed: from now on no shard has one.
- * Accepts NULL.
- */
-void topology_forget(struct topology *topology);
 /* After the store's nodes are freed; nulls the pointer, accepts NULL. */
 void topology_free(struct topology **topology);
 /* The node that has that shard, in a cluster or not; NULL: not known. */
@@ -84,8 +77,7 @@ bool topology_is_up(const struct topology *topology);
 
 /* Events of a node; without a cluster they are none of its business. */
 void topology_node_up(struct node *node);
-void topology_node_down(struct node *node);
-void topology_node_failed(struct node *node);
+void topology_node_lost(struct node *node, bool failed);
 
 /* The node of the server at that place; made where there is none yet. */
 struct node *topology_node_at(

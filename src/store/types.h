@@ -7,8 +7,10 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "base/loop/op.h"
+#include "base/loop/timer.h"
 #include "conf/conf.h"
 #include "store/record/key_id.h"
+#include "store/record/origin.h"
 #include "store/record/owner.h"
 #include "store/record/reason.h"
 #include "store/record/release.h"
@@ -194,6 +196,26 @@ struct owned_claim {
 	const struct store_entity *entity; /* as in the claim */
 	/* Of an owner that asked: as in the claim. */
 	struct span asked;
+};
+
+/* Which store it is, and which data it has (identity.h). */
+enum { IDENTITY_CHARS = 22, IDENTITY_MAX = 64 };
+struct identity {
+	struct origin origin; /* as far as it is known */
+	/* Its id, as it is in Redis, and that of its data; "": not known. */
+	char kept[IDENTITY_MAX + 1];
+	char data[IDENTITY_MAX + 1]; /* another one where all of it was lost */
+	/*
+	 * Redis has been asked, or has refused, once: until then, an outcome of
+	 * another id may be ours all the same.
+	 */
+	bool answered;
+	/* By clock_us(), when that was asked which it has told; 0: never. */
+	int64_t as_of_us;
+	/* The store's own: */
+	bool asking;
+	int64_t began_us;   /* when it was asked last */
+	struct timer timer; /* to ask again */
 };
 
 /* Hears what others change. */

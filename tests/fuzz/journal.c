@@ -218,7 +218,7 @@ find(const struct story *s, uint64_t id)
 
 /* Checks that all open entries were written; returns a sum over them. */
 static uint64_t
-check_open(const struct story *s, const struct journal *journal)
+check_open(const struct story *s, struct journal *journal)
 {
 	struct journal_entry entry;
 	struct body bytes = {0};
@@ -235,14 +235,14 @@ check_open(const struct story *s, const struct journal *journal)
 }
 
 static bool
-is_open(const struct journal *journal, uint64_t id)
+is_open(struct journal *journal, uint64_t id)
 {
 	uint64_t found;
 	return journal_next(journal, NULL, id - 1, &found, NULL) && found == id;
 }
 
 static void
-nothing_is_lost(const struct story *s, const struct journal *journal)
+nothing_is_lost(const struct story *s, struct journal *journal)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct written *w = &s->list[i];

@@ -481,8 +481,8 @@ begin(struct run *run)
 	run->conf = make_conf(run);
 	run->health = store_health_new();
 	run->awaited = journal_awaited_new();
-	run->store =
-	    store_new(run->loop, run->conf, &run->budget, run->health);
+	run->store = store_new(
+	    run->loop, run->conf, &run->budget, run->health, NULL);
 	if (run->sweeps)
 		leases_sweep(run->store, run->awaited);
 	for (size_t i = 0; i < count; i++)

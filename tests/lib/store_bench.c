@@ -78,7 +78,7 @@ make_bench(const char *url, const char *const *arguments, int timeout_ms,
 		bench->redis = redis_start(arguments);
 	set_conf(bench, url, timeout_ms, idempotency);
 	bench->store = store_new(
-	    bench->loop, bench->conf, &bench->budget, bench->health);
+	    bench->loop, bench->conf, &bench->budget, bench->health, NULL);
 	return bench;
 }
 
@@ -110,7 +110,7 @@ bench_new_cluster(void)
 	bench->redis->options = NULL; /* they end with this function */
 	use_conf(bench, where, BENCH_TIMEOUT_MS, "");
 	bench->store = store_new(
-	    bench->loop, bench->conf, &bench->budget, bench->health);
+	    bench->loop, bench->conf, &bench->budget, bench->health, NULL);
 	free(where);
 	free(bus);
 	free(port);
@@ -122,7 +122,7 @@ bench_renew_store(struct bench *bench)
 {
 	store_free(&bench->store);
 	bench->store = store_new(
-	    bench->loop, bench->conf, &bench->budget, bench->health);
+	    bench->loop, bench->conf, &bench->budget, bench->health, NULL);
 }
 
 void

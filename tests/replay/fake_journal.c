@@ -157,7 +157,7 @@ find(const struct journal *journal, uint64_t id)
 }
 
 bool
-journal_has_answer(const struct journal *journal, const struct origin *ours,
+journal_has_answer(struct journal *journal, const struct origin *ours,
     const struct key_id *key_id)
 {
 	(void)ours;
@@ -170,7 +170,7 @@ journal_has_answer(const struct journal *journal, const struct origin *ours,
 
 /* No operator looks in a replay. */
 int
-journal_read_answer(const struct journal *journal, const struct origin *ours,
+journal_read_answer(struct journal *journal, const struct origin *ours,
     const struct key_id *key_id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
@@ -199,7 +199,7 @@ journal_mark(struct journal *journal, uint64_t id)
 
 /* There is one store. */
 unsigned
-journal_open_entries(const struct journal *journal, const struct origin *ours)
+journal_open_entries(struct journal *journal, const struct origin *ours)
 {
 	unsigned count = 0;
 	(void)ours;
@@ -209,7 +209,7 @@ journal_open_entries(const struct journal *journal, const struct origin *ours)
 }
 
 bool
-journal_next(const struct journal *journal, const struct origin *ours,
+journal_next(struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id, struct journal_about *ret_about)
 {
 	(void)ours;
@@ -224,7 +224,7 @@ journal_next(const struct journal *journal, const struct origin *ours,
 }
 
 int
-journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
+journal_read(struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
 	const struct kept *kept = *find(journal, id);

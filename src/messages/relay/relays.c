@@ -236,12 +236,12 @@ on_took(void *arg, const struct relay_entry *entry)
 	const struct event_id id = {
 	    entry->shard, entry->place.ms, entry->place.seq};
 	struct span to = event_value(entry->fields, entry->n_fields, "to");
+	struct span from =
+	    event_value(entry->fields, entry->n_fields, "route");
 	batch->places[entry->shard] = entry->place;
 	b->moves = true;
 	b->entries += entry->n_fields > 0;
-	if (!wants(run->relay, to,
-		event_route(event_value(
-		    entry->fields, entry->n_fields, "route"))))
+	if (!wants(run->relay, to, provenance_read(from).route))
 		return;
 	if (batch->n_events == b->events_size) {
 		b->events_size = 2 * b->events_size + FIRST_ROOM;
@@ -520,7 +520,7 @@ begin(struct relay_run *run)
 {
 	struct worker *w = run->worker;
 	int64_t term = run->leadership.term;
-	const struct origin *origin = store_origin(w->store);
+	const struct origin *origin = &store_identity(w->store)->origin;
 	char store[DIGEST_HEX + 1];
 	if (run->target != NULL || run->member.draining ||
 	    !leadership_is_held(&run->leadership) || !origin_has_id(origin))

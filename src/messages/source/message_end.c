@@ -170,7 +170,7 @@ message_end_copy(
 	add_text(&fields, "onceproxy-label", letter->label);
 	add_text(&fields, "onceproxy-store",
 	    arena_dup(arena,
-		span_str(store_data_id(d->source->worker->store))));
+		span_str(store_identity(d->source->worker->store)->data)));
 	add_answer(arena, &fields, letter->answer);
 	*ret_put = (struct broker_put){
 	    .place = BROKER_DEAD_LETTERS,

@@ -43,7 +43,7 @@ end(struct restore *r, const char *why)
 {
 	struct source *s = r->source;
 	struct inquiry *inquiry = r->inquiry;
-	const char *store_id = store_data_id(s->worker->store);
+	const char *store_id = store_identity(s->worker->store)->data;
 	/* With that went what was restored by then: nobody accepts it. */
 	if (why == NULL && strcmp(r->store_id, store_id) != 0)
 		why = "Redis has lost its data meanwhile: say it again.";
@@ -284,7 +284,7 @@ restore_begin(struct source *s, struct inquiry *inquiry)
 	r->inquiry = inquiry;
 	s->restore = r;
 	snprintf(r->store_id, sizeof r->store_id, "%s",
-	    store_data_id(s->worker->store));
+	    store_identity(s->worker->store)->data);
 	op_init(&r->page.op, s->worker->loop, on_copies, r);
 	op_init(&r->op.op.op, s->worker->loop, on_restored, r);
 	ask_page(r);

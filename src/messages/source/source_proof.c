@@ -5,6 +5,7 @@
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
+#include "store/identity.h"
 
 /* Beside the floors: the present store, and which other one was known. */
 static const char part[] = "store";
@@ -78,7 +79,7 @@ source_proof_origin(void *arg, struct span store_id)
 static void
 learn_store(struct source *s)
 {
-	const char *now = store_data_id(s->worker->store);
+	const char *now = store_identity(s->worker->store)->data;
 	if (now[0] == '\0' || strcmp(now, s->store_id) == 0)
 		return;
 	/* Redis has lost its data since. */
@@ -108,8 +109,10 @@ source_proof_doubts(struct source *s, int64_t again_us)
 	 * may have been at the messages until a moment ago, and Redis have lost
 	 * its data since.
 	 */
-	if (!store_data_id_is_of(store, since_us))
+	if (store_identity(store)->as_of_us < since_us) {
+		identity_ask(store);
 		return true;
+	}
 	learn_store(s);
 	if (s->origin_us != 0) {
 		s->origin_us = 0;

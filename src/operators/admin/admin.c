@@ -32,8 +32,8 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->places.most = CONNECTIONS_MAX;
 	admin->places.reserved = true;
 	admin->health = health;
-	admin->store = store_new(loop, conf, &admin->budget, health);
-	store_measure(admin->store, admin->store_took);
+	admin->store = store_new(
+	    loop, conf, &admin->budget, health, admin->store_took);
 	admin->traffic = admin_traffic_new(
 	    loop, view->workers, conf->workers);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,

@@ -92,7 +92,7 @@ admin_body_record(const struct record *record,
 		: NULL,
 	    "expires",
 	    record->expires_ms > 0 ? admin_body_time(record->expires_ms) : NULL,
-	    "reason", doubted ? reason_word(record->reason) : NULL,
+	    "reason", doubted ? reason_words[record->reason] : NULL,
 	    "status", answers ? json_integer(answer->status) : NULL,
 	    "bytes",
 	    answers && !answer->not_kept

@@ -116,7 +116,7 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 	if (span_eq(name, SPAN("reason"))) {
 		a->reason = text;
 		for (enum reason r = 0; r < REASON_COUNT_; r++)
-			if (span_eq(text, span_str(reason_word(r))))
+			if (span_eq(text, span_str(reason_words[r])))
 				return NULL;
 		return "\"reason\" must be one that a record may have, or "
 		       "empty.";
@@ -165,7 +165,7 @@ is_sought(const struct admin_request *a, const struct record *record)
 	char hex[DIGEST_HEX + 1];
 	const struct provenance *from = &record->from;
 	struct span reason = record->state == STATE_UNKNOWN
-	    ? span_str(reason_word(record->reason))
+	    ? span_str(reason_words[record->reason])
 	    : SPAN("");
 	if ((a->route.ptr != NULL && !span_eq(from->route, a->route)) ||
 	    (a->reason.ptr != NULL && !span_eq(reason, a->reason)))
@@ -252,7 +252,7 @@ admin_keys_groups(struct admin_request *a)
 			"route", group->route.len > 0
 			    ? answer_json_text(group->route) : NULL,
 			"reason", unknown && group->reason != REASON_NONE
-			    ? reason_word(group->reason) : NULL,
+			    ? reason_words[group->reason] : NULL,
 			"count", (json_int_t)group->count,
 			"oldest", admin_body_time(group->oldest_ms),
 			"askable", askable ? json_true() : NULL));
@@ -428,7 +428,8 @@ waiting_answer(const struct admin_request *a)
 	for (int64_t i = 0; i < admin->conf->workers; i++)
 		if (journal_replay_has_answer(
 			&admin->workers[i]->journal_replay,
-			store_origin(admin->store), &a->key_id, &file))
+			&store_identity(admin->store)->origin, &a->key_id,
+			&file))
 			return file;
 	return NULL;
 }
@@ -447,8 +448,8 @@ replace(struct admin_request *a, char *file)
 	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
 		error = journal_replay_read_answer(
 		    &admin->workers[i]->journal_replay,
-		    store_origin(admin->store), &a->key_id, &a->waiting_bytes,
-		    &a->waiting);
+		    &store_identity(admin->store)->origin, &a->key_id,
+		    &a->waiting_bytes, &a->waiting);
 	if (error != 0 && error != E_NO_MEMORY)
 		return refuse_answered(a, file);
 	free(file);

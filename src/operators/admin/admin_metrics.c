@@ -351,7 +351,7 @@ put_store_seconds(struct metrics *m)
 		for (int64_t i = 0; i < m->n_workers; i++)
 			gather(
 			    &all, &m->workers[i]->meter.store[op]);
-		put_histogram(m, "operation", script_word(op), &all, 1);
+		put_histogram(m, "operation", script_words[op], &all, 1);
 	}
 }
 
@@ -378,7 +378,7 @@ put_unknown_age(struct metrics *m)
 			continue;
 		char *route = mem_str(group->route);
 		put_of_two(m, "route", route, "reason",
-		    reason_word(group->reason),
+		    reason_words[group->reason],
 		    age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
 		free(route);
 	}

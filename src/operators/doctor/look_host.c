@@ -125,7 +125,9 @@ look_host_journal(struct doctor *doctor)
 			    mem_printf(
 				"%" PRIu64 " (%s)", all[i].count, all[i].file),
 			    all[i].remedy ? shell_quote(all[i].remedy) : NULL);
-	journal_folder_survey_clear(&journal);
+	free(journal.file);
+	free(journal.foreign_file);
+	free(journal.aside_file);
 }
 
 /* --- secrets --- */

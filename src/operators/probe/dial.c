@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/digits.h"
 #include "base/mem.h"
 #include "operators/probe/dial.h"
@@ -20,8 +19,7 @@ struct dialled {
 	struct timer silence;
 	struct link_call call; /* while it is pending */
 	bool pending;
-	struct arena *arena; /* of the last reply, or NULL */
-	const redisReply *reply;
+	redisReply *reply; /* the last one, or NULL */
 };
 
 /* --- life --- */
@@ -85,7 +83,7 @@ dial_free(struct dialled **dial)
 	if (d == NULL)
 		return;
 	link_free(&d->link); /* which ends a call */
-	arena_free(&d->arena);
+	freeReplyObject(d->reply);
 	timer_clear(&d->silence);
 	loop_free(&d->loop);
 	free(d);
@@ -105,36 +103,20 @@ dial_message(const struct dialled *dial)
 
 /* --- commands and replies --- */
 
-static redisReply *
-copy_reply(struct arena *arena, const redisReply *reply)
-{
-	redisReply *copy = arena_alloc(arena, sizeof *copy);
-	*copy = *reply;
-	if (reply->str != NULL)
-		copy->str = memcpy(
-		    arena_alloc(arena, reply->len + 1), reply->str, reply->len);
-	copy->element =
-	    arena_alloc(arena, (reply->elements + 1) * sizeof copy->element);
-	for (size_t i = 0; i < reply->elements; i++)
-		copy->element[i] = copy_reply(arena, reply->element[i]);
-	return copy;
-}
-
 static void
 on_replied(struct link_call *call, const redisReply *reply)
 {
 	struct dialled *dial = CONTAINER_OF(call, struct dialled, call);
 	dial->pending = false;
 	if (reply != NULL)
-		dial->reply = copy_reply(dial->arena, reply);
+		dial->reply = resp_copy(reply);
 	on_changed(dial, LINK_CAME_UP);
 }
 
 const redisReply *
 dial_send(struct dialled *dial, struct resp *command)
 {
-	arena_free(&dial->arena);
-	dial->arena = arena_new();
+	freeReplyObject(dial->reply);
 	dial->reply = NULL;
 	if (!dial_is_broken(dial)) {
 		dial->pending = true;

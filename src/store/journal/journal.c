@@ -124,7 +124,7 @@ write_record(struct journal *journal, char letter, uint64_t id,
     const struct span *payload, unsigned n_payload, off_t *ret_end)
 {
 	struct chunk chunk = {.at = journal->end,
-	    .len = journal_entry_head_bytes(journal->format)};
+	    .len = journal_entry_head_bytes[journal->format]};
 	struct journal_head head = journal_entry_put_head(journal->format,
 	    letter, id, payload, n_payload, (uint8_t *)chunk.bytes);
 	size_t offset = 0; /* in the payload */
@@ -237,21 +237,6 @@ journal_message(const struct journal *journal)
 
 /* --- open entries --- */
 
-/* Locks what all threads use, also through a pointer that only reads. */
-static void
-lock(const struct journal *journal)
-{
-	must(pthread_mutex_lock(
-		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
-}
-
-static void
-unlock(const struct journal *journal)
-{
-	must(pthread_mutex_unlock(
-		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
-}
-
 /* The index of the first open entry that is not older than id. */
 static unsigned
 find_from(const struct journal *journal, uint64_t id)
@@ -300,10 +285,10 @@ forget(struct journal *journal, uint64_t id)
 void
 journal_forget(struct journal *journal, uint64_t id, bool spoiled)
 {
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	must(forget(journal, id));
 	journal->spoiled = journal->spoiled || spoiled;
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 }
 
 const char *
@@ -313,22 +298,22 @@ journal_name(const struct journal *journal)
 }
 
 unsigned
-journal_open_entries(const struct journal *journal, const struct origin *ours)
+journal_open_entries(struct journal *journal, const struct origin *ours)
 {
 	unsigned count = 0;
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	for (unsigned i = 0; i < journal->n_open; i++)
 		count += ours == NULL ||
 		    origin_is_ours(&journal->entries[i].about.origin, ours);
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	return count;
 }
 
 bool
-journal_next(const struct journal *journal, const struct origin *ours,
+journal_next(struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id, struct journal_about *ret_about)
 {
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	unsigned i = find_from(journal, after + 1);
 	while (ours != NULL && i < journal->n_open &&
 	    !origin_is_ours(&journal->entries[i].about.origin, ours))
@@ -338,7 +323,7 @@ journal_next(const struct journal *journal, const struct origin *ours,
 		*ret_id = journal->entries[i].id;
 	if (found && ret_about != NULL)
 		*ret_about = journal->entries[i].about;
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	return found;
 }
 
@@ -358,13 +343,13 @@ find_answer(const struct journal *journal, const struct origin *ours,
 }
 
 bool
-journal_has_answer(const struct journal *journal, const struct origin *ours,
+journal_has_answer(struct journal *journal, const struct origin *ours,
     const struct key_id *key_id)
 {
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	struct entry_at e = find_answer(
 	    journal, ours, key_id, journal->n_open + journal->n_written);
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	return e.id != 0;
 }
 
@@ -383,26 +368,26 @@ read_entry(const struct journal *journal, const struct entry_at *e,
 }
 
 int
-journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
+journal_read(struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	unsigned i = find_from(journal, id);
 	must(i < journal->n_open && journal->entries[i].id == id);
 	struct entry_at e = journal->entries[i];
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	return read_entry(journal, &e, bytes, ret_entry);
 }
 
 int
-journal_read_answer(const struct journal *journal, const struct origin *ours,
+journal_read_answer(struct journal *journal, const struct origin *ours,
     const struct key_id *key_id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	struct entry_at e =
 	    find_answer(journal, ours, key_id, journal->n_open);
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	return e.id == 0 ? E_NOT_FOUND
 			 : read_entry(journal, &e, bytes, ret_entry);
 }
@@ -420,9 +405,9 @@ journal_write(struct journal *journal, const struct journal_entry *entry,
 	uint64_t id = journal->next_id;
 	if (!append_record(journal, letter, id, payload, JOURNAL_PARTS))
 		return false;
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	note_written(journal, id, at, entry);
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	journal->next_id++;
 	*ret_id = id;
 	return true;
@@ -432,11 +417,11 @@ bool
 journal_commit(struct journal *journal)
 {
 	bool synced = sync_file(journal);
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	if (synced)
 		journal->n_open += journal->n_written;
 	journal->n_written = 0;
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	if (synced)
 		journal->synced = journal->end;
 	else
@@ -448,9 +433,9 @@ void
 journal_mark(struct journal *journal, uint64_t id)
 {
 	must(journal->end == journal->synced);
-	lock(journal);
+	must(pthread_mutex_lock(&journal->mutex) == 0);
 	bool empty = journal->n_open == 0 && !journal->spoiled;
-	unlock(journal);
+	must(pthread_mutex_unlock(&journal->mutex) == 0);
 	if (empty)
 		move_end(journal, 0);
 	else
@@ -474,7 +459,7 @@ load_record(struct journal *journal, off_t *at, off_t size, struct body *bytes,
 	    journal->format, journal->file, *at, &head);
 	if (error != 0)
 		return error;
-	off_t end = *at + (off_t)journal_entry_head_bytes(journal->format) +
+	off_t end = *at + (off_t)journal_entry_head_bytes[journal->format] +
 	    (off_t)head.payload_bytes;
 	if (end > size)
 		return E_MALFORMED;
@@ -595,7 +580,7 @@ journal_give_up(struct journal **journal)
 void
 journal_close(struct journal **journal)
 {
-	const struct journal *j = *journal;
+	struct journal *j = *journal;
 	if (j == NULL)
 		return;
 	/* While it is locked, so that nobody can have adopted it. */

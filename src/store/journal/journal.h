@@ -81,24 +81,24 @@ const char *journal_name(const struct journal *journal);
 
 /* The number of entries that are open for our store (NULL: for any). */
 unsigned journal_open_entries(
-    const struct journal *journal, const struct origin *ours);
+    struct journal *journal, const struct origin *ours);
 
 /*
  * The oldest open entry for our store (NULL: for any) that is newer than after
  * (0: the oldest of all); false: there is none.  ret_about may be NULL.
  */
-bool journal_next(const struct journal *journal, const struct origin *ours,
+bool journal_next(struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id, struct journal_about *ret_about);
 /* True where it has an answer for that key of our store, also on its way. */
-bool journal_has_answer(const struct journal *journal,
-    const struct origin *ours, const struct key_id *key_id);
+bool journal_has_answer(struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id);
 
 /*
  * Reads the answer for that key of our store as journal_read does, also while
  * another thread forgets it.  Besides: E_NOT_FOUND where there is none, or it
  * is on its way to the disk.
  */
-MUST_USE int journal_read_answer(const struct journal *journal,
+MUST_USE int journal_read_answer(struct journal *journal,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry);
 /*
@@ -106,7 +106,7 @@ MUST_USE int journal_read_answer(const struct journal *journal,
  * spans point into it.  0; E_NO_MEMORY where the budget of *bytes does not
  * allow it now; E_MALFORMED where the disk does not return what was written.
  */
-MUST_USE int journal_read(const struct journal *journal, uint64_t id,
+MUST_USE int journal_read(struct journal *journal, uint64_t id,
     struct body *bytes, struct journal_entry *ret_entry);
 
 /* --- the file itself, for journal_folder.c --- */

@@ -80,12 +80,10 @@ journal_entry_about(const struct journal_entry *entry)
 	return about;
 }
 
-size_t
-journal_entry_head_bytes(enum journal_format format)
-{
-	return sizeof(struct head_start) + formats[format].mask_bytes +
-	    2 * JOURNAL_SUM_BYTES;
-}
+const size_t journal_entry_head_bytes[] = {
+    [JOURNAL_1] = JOURNAL_HEAD_BYTES - JOURNAL_MASK_BYTES,
+    [JOURNAL_2] = JOURNAL_HEAD_BYTES,
+};
 
 void
 journal_entry_mask(
@@ -153,7 +151,7 @@ journal_entry_put(const struct journal_entry *entry,
 	    .owner = entry->owner,
 	    .attempt = htole32(entry->attempt),
 	    .release = (uint8_t)entry->release,
-	    .reason = reason_letter(entry->reason),
+	    .reason = reason_letters[entry->reason],
 	    .status = htole16((uint16_t)entry->status),
 	    .retention_ms = htole64((uint64_t)entry->retention_ms),
 	    .unknown_retention_ms =
@@ -207,7 +205,7 @@ get_head(enum journal_format format, const uint8_t *bytes,
 {
 	uint8_t sum[JOURNAL_SUM_BYTES];
 	size_t summed_bytes =
-	    journal_entry_head_bytes(format) - JOURNAL_SUM_BYTES;
+	    journal_entry_head_bytes[format] - JOURNAL_SUM_BYTES;
 	struct span summed = span_of(bytes, summed_bytes);
 	if (memcmp(bytes, formats[format].magic, MAGIC_BYTES) != 0)
 		return false;
@@ -232,7 +230,7 @@ journal_entry_read_head(enum journal_format format, int file, off_t at,
     struct journal_head *ret_head)
 {
 	uint8_t bytes[JOURNAL_HEAD_BYTES];
-	int error = read_at(file, bytes, journal_entry_head_bytes(format), at);
+	int error = read_at(file, bytes, journal_entry_head_bytes[format], at);
 	if (error != 0)
 		return error;
 	return get_head(format, bytes, ret_head) ? 0 : E_MALFORMED;
@@ -331,7 +329,7 @@ journal_entry_read(int file, off_t at, const struct journal_head *head,
 	int error = body_reserve(bytes, head->payload_bytes, BUDGET_COMMON);
 	if (error == 0)
 		error = read_at(file, bytes->ptr, head->payload_bytes,
-		    at + (off_t)journal_entry_head_bytes(head->format));
+		    at + (off_t)journal_entry_head_bytes[head->format]);
 	if (error != 0)
 		return error;
 	bytes->len = head->payload_bytes;

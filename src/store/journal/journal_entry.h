@@ -107,8 +107,8 @@ struct journal_head {
 	uint8_t sum[JOURNAL_SUM_BYTES]; /* of the payload, without mask */
 };
 
-/* The bytes of a head, JOURNAL_HEAD_BYTES at most. */
-size_t journal_entry_head_bytes(enum journal_format format);
+/* The bytes of a head, of each format; JOURNAL_HEAD_BYTES at most. */
+extern const size_t journal_entry_head_bytes[];
 
 /*
  * Makes the head of a record whose payload is these parts, one after another,

@@ -420,12 +420,3 @@ journal_folder_survey(const char *state_dir, const struct origin *ours,
 	errno = error;
 	return ok;
 }
-
-void
-journal_folder_survey_clear(struct journal_survey *survey)
-{
-	free(survey->file);
-	free(survey->foreign_file);
-	free(survey->aside_file);
-	*survey = (struct journal_survey){0};
-}

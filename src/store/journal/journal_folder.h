@@ -92,16 +92,15 @@ struct journal_survey {
 	uint64_t entries; /* outcomes that wait for our store to take them */
 	uint64_t foreign; /* and those for other stores */
 	uint64_t aside;   /* damaged files (journal_set_aside) */
-	/* The name of one file each; NULL: there is none. */
+	/* The name of one file each, for free(); NULL: there is none. */
 	char *file;
 	char *foreign_file;
 	char *aside_file;
 };
 
 /*
- * All zeros where there is no folder yet; cleared by the caller.  False: the
- * folder or a file cannot be read, and errno says why.
+ * All zeros where there is no folder yet.  False: the folder or a file cannot
+ * be read, and errno says why.
  */
 MUST_USE bool journal_folder_survey(const char *state_dir,
     const struct origin *ours, struct journal_survey *ret_survey);
-void journal_folder_survey_clear(struct journal_survey *survey);

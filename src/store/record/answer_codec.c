@@ -3,7 +3,6 @@
 
 #include "base/digits.h"
 #include "base/error.h"
-#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "store/record/answer_codec.h"
@@ -277,8 +276,9 @@ answer_codec_write(const struct answer_codec *codec,
 	return span_of(*ret_bytes, len);
 }
 
-static void
-log_about(enum event event, const struct key_id *key_id, struct span id)
+void
+answer_codec_log(
+    enum event event, const struct key_id *key_id, struct span id)
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
@@ -287,12 +287,6 @@ log_about(enum event event, const struct key_id *key_id, struct span id)
 	if (id.len > 0)
 		log_span(&line, "encryption_key", id);
 	log_end(&line);
-}
-
-void
-answer_codec_log_broken(const struct key_id *key_id)
-{
-	log_about(EV_record_broken, key_id, SPAN(""));
 }
 
 int
@@ -330,11 +324,11 @@ answer_codec_read(const struct answer_codec *codec,
 	}
 	free(plain);
 	if (error == E_PLAIN)
-		log_about(EV_answer_not_encrypted, key_id, id);
+		answer_codec_log(EV_answer_not_encrypted, key_id, id);
 	else if (error == E_NO_KEY)
-		log_about(EV_encryption_key_missing, key_id, id);
+		answer_codec_log(EV_encryption_key_missing, key_id, id);
 	else if (error == E_SEALED)
-		log_about(EV_answer_not_authentic, key_id, id);
+		answer_codec_log(EV_answer_not_authentic, key_id, id);
 	return error;
 }
 

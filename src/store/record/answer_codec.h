@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "base/answer.h"
+#include "base/loop/log.h"
 #include "store/record/seal.h"
 
 /*
@@ -45,8 +46,12 @@ MUST_USE int answer_codec_read(const struct answer_codec *codec,
     struct answer **ret_answer);
 /* True where that error of answer_codec_read means that it does not open. */
 bool answer_codec_is_shut(int error);
-/* Logs that a record, or the answer in it, is malformed. */
-void answer_codec_log_broken(const struct key_id *key_id);
+/*
+ * Logs such an event of a record: EV_record_broken, which or whose answer is
+ * malformed, or of the encryption key of that id; empty: none is named.
+ */
+void answer_codec_log(
+    enum event event, const struct key_id *key_id, struct span id);
 
 /*
  * Encodes an answer as it is stored: "p" and a newline and plain text, or "z

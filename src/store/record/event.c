@@ -53,19 +53,6 @@ event_read(struct span text, struct event_id *ret_id)
 	return true;
 }
 
-size_t
-event_text(const struct event_id *id, char text[EVENT_ID_MAX])
-{
-	return (size_t)snprintf(text, EVENT_ID_MAX,
-	    "%u-%" PRIu64 "-%" PRIu64, id->shard, id->ms, id->number);
-}
-
-struct span
-event_route(struct span field)
-{
-	return field.len > 0 ? provenance_read(field).route : field;
-}
-
 /* --- the message --- */
 
 /* The members, in the order of a message, each with its field of the entry. */
@@ -97,7 +84,7 @@ member_json(const struct member *member, const struct event_field *fields,
 		if (!span_eq(fields[i].name, member->field))
 			continue;
 		if (member->kind == ROUTE)
-			value = event_route(value);
+			value = provenance_read(value).route;
 		if (member->kind != NUMBER)
 			json = json_stringn(value.ptr, value.len);
 		else if (digits_read(value, INT32_MAX, &number))
@@ -122,7 +109,8 @@ event_message(const struct conf_store *conf, const struct event_id *id,
 {
 	char text[EVENT_ID_MAX], time[RFC3339_MAX];
 	json_t *message = json_object(), *label = NULL;
-	event_text(id, text);
+	snprintf(text, sizeof text, "%u-%" PRIu64 "-%" PRIu64, id->shard,
+	    id->ms, id->number);
 	must(json_object_set_new(message, "id", json_string(text)) == 0);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		must(json_object_set_new(message, members[i].name,

@@ -28,21 +28,15 @@ int event_compare(const struct event_id *a, const struct event_id *b);
 MUST_USE bool event_read(struct span text, struct event_id *ret_id);
 /* "MS-SEQ", as Redis has it; the shard is left as it is. */
 MUST_USE bool event_read_entry(struct span text, struct event_id *ret_id);
-/* Writes "SHARD-MS-SEQ"; how long that is. */
-size_t event_text(const struct event_id *id, char text[EVENT_ID_MAX]);
-
-/*
- * The route of an entry's field "route", in which an older gateway writes all
- * of a record's provenance.
- */
-struct span event_route(struct span field);
-
 /* A field of an entry, as the stream has it. */
 struct event_field {
 	struct span name;
 	struct span value;
 };
-/* The value of the field of that name; empty where there is none. */
+/*
+ * The value of the field of that name; empty where there is none.  In "route"
+ * an older gateway writes all of a record's provenance.
+ */
 struct span event_value(
     const struct event_field *fields, size_t count, const char *name);
 /*

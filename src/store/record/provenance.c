@@ -59,29 +59,17 @@ provenance_write(struct arena *arena, const struct provenance *provenance)
 	return span_of(line, len);
 }
 
-/* Takes the part up to the next tab, or to the end, off the line. */
-static struct span
-take_part(struct span *line)
-{
-	struct span part;
-	if (!span_cut(line, '\t', &part)) {
-		part = *line;
-		*line = span_from(part, part.len);
-	}
-	return part;
-}
-
 struct provenance
 provenance_read(struct span line)
 {
 	struct provenance p;
-	p.route = take_part(&line);
-	p.method = take_part(&line);
-	p.path = take_part(&line);
-	p.instance = take_part(&line);
-	p.label = take_part(&line);
-	p.request_id = take_part(&line);
-	p.history = take_part(&line);
+	struct span *const parts[] = {&p.route, &p.method, &p.path,
+	    &p.instance, &p.label, &p.request_id, &p.history};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (!span_cut(&line, '\t', parts[i])) {
+			*parts[i] = line;
+			line = span_from(line, line.len);
+		}
 	return p;
 }
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
-#include <stddef.h>
+#include <string.h>
 
-#include "base/must.h"
 #include "store/record/reason.h"
 
-static const struct {
-	char letter;
-	const char *word;
-} reasons[] = {
-#define REASON(name, letter, word, ...) {letter, word},
+const char reason_letters[REASON_COUNT_] = {
+#define REASON(name, letter, word, ...) letter,
+#include "tbl/reasons.h"
+#undef REASON
+};
+
+const char *const reason_words[REASON_COUNT_] = {
+#define REASON(name, letter, word, ...) word,
 #include "tbl/reasons.h"
 #undef REASON
 };
@@ -18,25 +20,8 @@ bool
 reason_of(char letter, enum reason *ret_reason)
 {
 	letter = (char)tolower((unsigned char)letter);
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-		if (reasons[i].letter != letter)
-			continue;
-		*ret_reason = (enum reason)i;
-		return true;
-	}
-	return false;
-}
-
-char
-reason_letter(enum reason reason)
-{
-	must((unsigned)reason < REASON_COUNT_);
-	return reasons[reason].letter;
-}
-
-const char *
-reason_word(enum reason reason)
-{
-	must((unsigned)reason < REASON_COUNT_);
-	return reasons[reason].word;
+	const char *at = memchr(reason_letters, letter, sizeof reason_letters);
+	if (at != NULL)
+		*ret_reason = (enum reason)(at - reason_letters);
+	return at != NULL;
 }

@@ -19,7 +19,7 @@ enum reason {
  * reason (src/store/record/lua/transitions.lua says what it adds).
  */
 bool reason_of(char letter, enum reason *ret_reason);
-/* The letter, in lower case. */
-char reason_letter(enum reason reason);
-/* The word, such as "lease-expired"; "" for REASON_NONE. */
-const char *reason_word(enum reason reason);
+/* The letter of each, in lower case. */
+extern const char reason_letters[REASON_COUNT_];
+/* The word of each, such as "lease-expired"; "" for REASON_NONE. */
+extern const char *const reason_words[REASON_COUNT_];

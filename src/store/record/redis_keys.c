@@ -34,12 +34,6 @@ redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
 	redis_keys_index_of(resp, conf, shard, word, "");
 }
 
-struct shard_names_of {
-	char *record; /* up to its key; NULL: none was needed yet */
-	struct resp indexes;
-	size_t leases_len;
-};
-
 void
 redis_keys_names_init(struct shard_names *names, const struct conf *conf)
 {
@@ -59,8 +53,8 @@ redis_keys_names_free(struct shard_names *names)
 	names->list = NULL;
 }
 
-static const struct shard_names_of *
-names_of(struct shard_names *names, unsigned shard)
+const struct shard_names_of *
+redis_keys_names(struct shard_names *names, unsigned shard)
 {
 	struct shard_names_of *of = &names->list[shard];
 	const struct conf *conf = names->conf;
@@ -74,25 +68,14 @@ names_of(struct shard_names *names, unsigned shard)
 }
 
 void
-redis_keys_record(struct resp *resp, struct shard_names *names,
+redis_keys_record(struct resp *resp, const struct shard_names_of *names,
     const struct key_id *key_id)
 {
-	unsigned shard = redis_keys_shard(names->conf, key_id);
 	char hex[DIGEST_HEX + 1];
 	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
 	const struct span parts[] = {
-	    span_str(names_of(names, shard)->record),
-	    span_of(hex, DIGEST_HEX)};
+	    span_str(names->record), span_of(hex, DIGEST_HEX)};
 	resp_joined(resp, parts, 2);
-}
-
-size_t
-redis_keys_indexes(
-    struct resp *resp, struct shard_names *names, unsigned shard)
-{
-	const struct shard_names_of *of = names_of(names, shard);
-	resp_bytes(resp, span_of(of->indexes.bytes, of->indexes.len));
-	return of->leases_len;
 }
 
 void
@@ -108,23 +91,6 @@ redis_keys_entity(struct resp *resp, const struct conf *conf,
 	resp_arg(resp, span_of(text, len + 4 + DIGEST_HEX));
 }
 
-/*
- * Reads "{12}:" exactly as redis_keys_index_of writes it, of a shard below
- * store.shards.
- */
-static bool
-read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
-{
-	struct span digits;
-	int64_t shard;
-	if (!span_skip(rest, SPAN("{")) || !span_cut(rest, '}', &digits) ||
-	    !span_skip(rest, SPAN(":")) ||
-	    !digits_read_exact(digits, conf->store.shards - 1, &shard))
-		return false;
-	*ret_shard = (unsigned)shard;
-	return true;
-}
-
 enum redis_keys_kind
 redis_keys_kind(const struct conf *conf, struct span name)
 {
@@ -135,13 +101,16 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	    "floor:",
 	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
 	    "begun:", "trust:"};
-	struct span prefix = span_str(conf->store.prefix), rest = name;
+	struct span prefix = span_str(conf->store.prefix), rest, digits;
 	struct key_id key_id;
-	unsigned shard;
+	int64_t shard;
 	if (!span_starts(name, prefix) || name.len == prefix.len)
 		return KEY_OTHER;
+	/* "{12}:" exactly as redis_keys_index_of writes it. */
 	rest = span_from(name, prefix.len + 1);
-	if (!read_shard(conf, &rest, &shard))
+	if (!span_skip(&rest, SPAN("{")) || !span_cut(&rest, '}', &digits) ||
+	    !span_skip(&rest, SPAN(":")) ||
+	    !digits_read_exact(digits, conf->store.shards - 1, &shard))
 		return KEY_OTHER;
 	if (shard == 0 &&
 	    (span_eq(rest, SPAN("store")) || span_eq(rest, SPAN("data"))))

@@ -38,21 +38,21 @@ void redis_keys_index_of(struct resp *resp, const struct conf *conf,
  */
 struct shard_names {
 	const struct conf *conf;
-	struct shard_names_of *list; /* of each shard */
+	struct shard_names_of {
+		char *record; /* up to its key; NULL: none was needed yet */
+		struct resp indexes; /* the leases' name and the held's … */
+		size_t leases_len;   /* … and how much of it is the first */
+	} *list; /* of each shard */
 };
 
 /* conf outlives it. */
 void redis_keys_names_init(struct shard_names *names, const struct conf *conf);
 void redis_keys_names_free(struct shard_names *names);
+const struct shard_names_of *redis_keys_names(
+    struct shard_names *names, unsigned shard);
 /* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
-void redis_keys_record(struct resp *resp, struct shard_names *names,
+void redis_keys_record(struct resp *resp, const struct shard_names_of *names,
     const struct key_id *key_id);
-/*
- * Appends the leases' name and the held's, two arguments; returns how many
- * bytes the first of them has there.
- */
-size_t redis_keys_indexes(
-    struct resp *resp, struct shard_names *names, unsigned shard);
 
 /*
  * Appends SHARD}:e:NAME as an argument, the end of the name of an entity's key

@@ -10,10 +10,15 @@
 
 static const struct {
 	const char *name;
-	const char *word;
 	const char *text;
 } scripts[] = {
-#define SCRIPT(name, word) {#name, word, script_##name},
+#define SCRIPT(name, word) {#name, script_##name},
+#include "tbl/scripts.h"
+#undef SCRIPT
+};
+
+const char *const script_words[SCRIPT_COUNT_] = {
+#define SCRIPT(name, word) word,
 #include "tbl/scripts.h"
 #undef SCRIPT
 };
@@ -34,13 +39,6 @@ script_names(struct script_names *ret_names)
 		sha1(script_text((enum script)i), hash);
 		hex_encode(hash, sizeof hash, ret_names->sha[i]);
 	}
-}
-
-const char *
-script_word(enum script script)
-{
-	must((unsigned)script < SCRIPT_COUNT_);
-	return scripts[script].word;
 }
 
 /* --- the library of functions --- */

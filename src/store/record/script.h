@@ -29,8 +29,8 @@ struct script_names {
 void script_names(struct script_names *ret_names);
 /* The whole text, for EVAL. */
 struct span script_text(enum script script);
-/* A script's word in metrics and the log (tbl/scripts.h), such as "claim". */
-const char *script_word(enum script script);
+/* The word of each in metrics and the log (tbl/scripts.h), such as "claim". */
+extern const char *const script_words[SCRIPT_COUNT_];
 
 /* --- the library of functions --- */
 

@@ -54,7 +54,7 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 		    : 2;
 	}
 	memcpy(at, "o1", 2);
-	at[2] = state_letter(about->state);
+	at[2] = state_letters[about->state];
 	digits_pad(at + 3, ATTEMPT_DIGITS, about->attempt);
 	must(about->fingerprint.len == TOKEN_CHARS);
 	at = span_put(at + 3 + ATTEMPT_DIGITS, about->fingerprint);

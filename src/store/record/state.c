@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "base/must.h"
 #include "store/record/state.h"
 
-static const char letters[] = {
+const char state_letters[STATE_COUNT_] = {
 #define STATE(name, letter, ...) letter,
 #include "tbl/states.h"
 #undef STATE
@@ -13,15 +12,8 @@ static const char letters[] = {
 bool
 state_of(char letter, enum record_state *ret_state)
 {
-	const char *at = memchr(letters, letter, sizeof letters);
+	const char *at = memchr(state_letters, letter, sizeof state_letters);
 	if (at != NULL)
-		*ret_state = (enum record_state)(at - letters);
+		*ret_state = (enum record_state)(at - state_letters);
 	return at != NULL;
-}
-
-char
-state_letter(enum record_state state)
-{
-	must((unsigned)state < STATE_COUNT_);
-	return letters[state];
 }

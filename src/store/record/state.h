@@ -17,5 +17,5 @@ enum record_state {
 
 /* The state of a letter; false: there is none. */
 bool state_of(char letter, enum record_state *ret_state);
-/* The letter of a state. */
-char state_letter(enum record_state state);
+/* The letter of each state. */
+extern const char state_letters[STATE_COUNT_];

@@ -147,6 +147,24 @@ resp_member(const redisReply *reply, struct span name)
 	return NULL;
 }
 
+redisReply *
+resp_copy(const redisReply *reply)
+{
+	redisReply *copy = mem_zero(sizeof *copy);
+	copy->type = reply->type;
+	copy->integer = reply->integer;
+	copy->len = reply->len;
+	if (reply->str != NULL)
+		copy->str = mem_str(span_of(reply->str, reply->len));
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return copy;
+	copy->elements = reply->elements;
+	copy->element = mem_zero((reply->elements + 1) * sizeof copy);
+	for (size_t i = 0; i < reply->elements; i++)
+		copy->element[i] = resp_copy(reply->element[i]);
+	return copy;
+}
+
 struct span
 resp_text(const redisReply *reply)
 {

@@ -42,5 +42,7 @@ bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
  */
 const struct redisReply *resp_member(
     const struct redisReply *reply, struct span name);
+/* A copy of all of it, which the caller frees with freeReplyObject(). */
+struct redisReply *resp_copy(const struct redisReply *reply);
 /* The text of a string reply, pointing into it; empty for any other reply. */
 struct span resp_text(const struct redisReply *reply);

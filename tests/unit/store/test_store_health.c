@@ -19,14 +19,14 @@ the_first_to_miss_redis_and_the_last_to_have_it_again_say_so(void **state)
 	struct store_health *health = store_health_new();
 	(void)state;
 	for (int outage = 0; outage < 2; outage++) {
-		assert_true(store_health_lost(health, NULL, "closed"));
-		assert_false(store_health_lost(health, NULL, "closed"));
-		assert_false(store_health_lost(health, NULL, "closed"));
-		assert_false(store_health_found(health, NULL));
-		assert_false(store_health_lost(health, NULL, "closed"));
-		assert_false(store_health_found(health, NULL));
-		assert_false(store_health_found(health, NULL));
-		assert_true(store_health_found(health, NULL));
+		assert_true(store_health_tell(health, NULL, "closed"));
+		assert_false(store_health_tell(health, NULL, "closed"));
+		assert_false(store_health_tell(health, NULL, "closed"));
+		assert_false(store_health_tell(health, NULL, NULL));
+		assert_false(store_health_tell(health, NULL, "closed"));
+		assert_false(store_health_tell(health, NULL, NULL));
+		assert_false(store_health_tell(health, NULL, NULL));
+		assert_true(store_health_tell(health, NULL, NULL));
 	}
 	store_health_free(&health);
 }
@@ -36,13 +36,13 @@ another_reason_is_said_too(void **state)
 {
 	struct store_health *health = store_health_new();
 	(void)state;
-	assert_true(store_health_lost(health, NULL, "closed"));
-	assert_true(store_health_lost(health, NULL, "a replica"));
-	assert_false(store_health_lost(health, NULL, "a replica"));
-	assert_false(store_health_lost(health, NULL, "closed"));
+	assert_true(store_health_tell(health, NULL, "closed"));
+	assert_true(store_health_tell(health, NULL, "a replica"));
+	assert_false(store_health_tell(health, NULL, "a replica"));
+	assert_false(store_health_tell(health, NULL, "closed"));
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(store_health_found(health, NULL), i == 3);
-	assert_true(store_health_lost(health, NULL, "closed"));
+		assert_int_equal(store_health_tell(health, NULL, NULL), i == 3);
+	assert_true(store_health_tell(health, NULL, "closed"));
 	store_health_free(&health);
 }
 
@@ -51,14 +51,14 @@ each_server_of_a_cluster_is_told_of(void **state)
 {
 	struct store_health *health = store_health_new();
 	(void)state;
-	assert_true(store_health_lost(health, &one, "closed"));
-	assert_true(store_health_lost(health, &two, "closed"));
-	assert_true(store_health_lost(health, NULL, "no majority"));
-	assert_false(store_health_lost(health, &one, "closed"));
-	assert_true(store_health_found(health, &two));
-	assert_false(store_health_found(health, &one));
-	assert_true(store_health_found(health, &one));
-	assert_true(store_health_found(health, NULL));
+	assert_true(store_health_tell(health, &one, "closed"));
+	assert_true(store_health_tell(health, &two, "closed"));
+	assert_true(store_health_tell(health, NULL, "no majority"));
+	assert_false(store_health_tell(health, &one, "closed"));
+	assert_true(store_health_tell(health, &two, NULL));
+	assert_false(store_health_tell(health, &one, NULL));
+	assert_true(store_health_tell(health, &one, NULL));
+	assert_true(store_health_tell(health, NULL, NULL));
 	store_health_free(&health);
 }
 

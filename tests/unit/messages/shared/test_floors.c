@@ -61,7 +61,7 @@ set_up(void **state)
 	const struct store_listener listener = {
 	    on_record_changed, NULL, NULL};
 	operators = store_new(
-	    bench->loop, bench->conf, &bench->budget, bench->health);
+	    bench->loop, bench->conf, &bench->budget, bench->health, NULL);
 	store_listen(bench->store, &listener);
 	begin(bench, "orders");
 	*state = bench;

@@ -78,7 +78,7 @@ begin(struct bench *bench)
 		gateways[i].store = i == 0
 		    ? bench->store
 		    : store_new(bench->loop, bench->conf, &bench->budget,
-			  bench->health);
+			  bench->health, NULL);
 		store_listen(gateways[i].store, &listener);
 	}
 }

@@ -67,7 +67,7 @@ begin(struct bench *bench)
 	const struct store_listener listener = {
 	    on_record_changed, NULL, NULL};
 	others = store_new(
-	    bench->loop, bench->conf, &bench->budget, bench->health);
+	    bench->loop, bench->conf, &bench->budget, bench->health, NULL);
 	store_listen(bench->store, &listener);
 	store_listen(others, &listener);
 	owner_new(&one);

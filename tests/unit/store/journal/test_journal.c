@@ -276,8 +276,8 @@ put_old(char *to, enum journal_kind kind, uint64_t id, struct span answer)
 	    span_of(fixed, 60), entry.provenance, entry.answer};
 	char *at = to;
 	journal_entry_put_head(JOURNAL_1, letter, id, payload, 3, head_bytes);
-	memcpy(at, head_bytes, journal_entry_head_bytes(JOURNAL_1));
-	at += journal_entry_head_bytes(JOURNAL_1);
+	memcpy(at, head_bytes, journal_entry_head_bytes[JOURNAL_1]);
+	at += journal_entry_head_bytes[JOURNAL_1];
 	for (unsigned i = 0; i < 3; i++) {
 		memcpy(at, payload[i].ptr, payload[i].len);
 		at += payload[i].len;

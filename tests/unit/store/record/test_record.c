@@ -386,12 +386,12 @@ reasons_have_letters_and_the_contract_s_words(void **state)
 	(void)state;
 	enum reason reason;
 	for (int i = 0; i < REASON_COUNT_; i++) {
-		char letter = reason_letter((enum reason)i);
+		char letter = reason_letters[i];
 		assert_true(reason_of(letter, &reason));
 		assert_int_equal(reason, i);
 	}
 	assert_true(reason_of('L', &reason));
-	assert_string_equal(reason_word(reason), "lease-expired");
+	assert_string_equal(reason_words[reason], "lease-expired");
 	assert_false(reason_of('?', &reason));
 }
 
