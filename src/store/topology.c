@@ -4,6 +4,7 @@
 
 #include "base/loop/log.h"
 #include "base/mem.h"
+#include "conf/address.h"
 #include "store/redis/slots.h"
 #include "store/store_health.h"
 #include "store/topology.h"
@@ -266,8 +267,7 @@ seek(struct topology *topology)
 	for (size_t i = 0; i < topology->n_places; i++)
 		topology_node_at(topology, &topology->places[i]);
 	for (size_t i = 0; i < seeds->count; i++) {
-		if (!redis_address_read(span_str(seeds->list[i]), &place))
-			continue;
+		address_split(seeds->list[i], &place.host, &place.port);
 		topology_node_at(topology, &place);
 		redis_address_clear(&place);
 	}

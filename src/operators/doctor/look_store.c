@@ -95,8 +95,9 @@ look_at_cluster(struct doctor *doctor)
 		return;
 	}
 	enum redis_error why = redis_error_of(span_str(message));
-	if ((why == REDIS_ERROR_NOPERM || why == REDIS_ERROR_ERR) &&
-	    redis_address_read(span_str(at->cluster.list[0]), &seed.place)) {
+	if (why == REDIS_ERROR_NOPERM || why == REDIS_ERROR_ERR) {
+		address_split(at->cluster.list[0], &seed.place.host,
+		    &seed.place.port);
 		look_redis(doctor, pointer, NULL, &seed);
 		redis_address_clear(&seed.place);
 	} else {

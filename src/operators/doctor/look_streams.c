@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "conf/address.h"
 #include "conf/words.h"
 #include "operators/doctor/look_private.h"
 #include "store/record/event.h"
@@ -75,9 +76,8 @@ dial_cluster(struct look_streams *look)
 	for (size_t i = 0; i < look->there->cluster.count && !in; i++) {
 		struct redis_address seed;
 		struct slots_redirect to = {0};
-		if (!redis_address_read(
-			span_str(look->there->cluster.list[i]), &seed))
-			continue;
+		address_split(
+		    look->there->cluster.list[i], &seed.host, &seed.port);
 		in = dial_place(look, &seed);
 		const redisReply *reply =
 		    in ? ASK(look, "XINFO", "STREAM", look->source->stream)

@@ -160,9 +160,8 @@ servers_cluster(const struct conf *conf, struct cluster_masters *ret_masters,
 	*ret_message = NULL;
 	for (size_t i = 0; i < at->cluster.count; i++) {
 		struct cluster_masters masters = {0};
-		if (!redis_address_read(
-			span_str(at->cluster.list[i]), &masters.seed))
-			continue;
+		address_split(at->cluster.list[i], &masters.seed.host,
+		    &masters.seed.port);
 		free(*ret_message);
 		*ret_message = NULL;
 		masters.slots = mem_zero(sizeof *masters.slots);

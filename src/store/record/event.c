@@ -22,20 +22,15 @@ event_compare(const struct event_id *a, const struct event_id *b)
 	return a->shard < b->shard ? -1 : a->shard > b->shard;
 }
 
-static bool
-take_part(struct span *text, int64_t max, int64_t *ret_number)
-{
-	struct span digits;
-	return span_next(text, '-', &digits) &&
-	    digits_read(digits, max, ret_number);
-}
-
 bool
 event_read_entry(struct span text, struct event_id *ret_id)
 {
+	struct span part;
 	int64_t ms, number;
-	if (!take_part(&text, INT64_MAX, &ms) ||
-	    !take_part(&text, INT64_MAX, &number) || text.ptr != NULL)
+	if (!span_next(&text, '-', &part) ||
+	    !digits_read(part, INT64_MAX, &ms) ||
+	    !span_next(&text, '-', &part) ||
+	    !digits_read(part, INT64_MAX, &number) || text.ptr != NULL)
 		return false;
 	ret_id->ms = (uint64_t)ms;
 	ret_id->number = (uint64_t)number;
@@ -45,8 +40,10 @@ event_read_entry(struct span text, struct event_id *ret_id)
 bool
 event_read(struct span text, struct event_id *ret_id)
 {
+	struct span part;
 	int64_t shard;
-	if (!take_part(&text, SHARD_MAX, &shard) || text.ptr == NULL ||
+	if (!span_next(&text, '-', &part) ||
+	    !digits_read(part, SHARD_MAX, &shard) || text.ptr == NULL ||
 	    !event_read_entry(text, ret_id))
 		return false;
 	ret_id->shard = (unsigned)shard;

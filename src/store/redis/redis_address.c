@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "base/mem.h"
 #include "store/redis/redis_address.h"
 
 enum { HOST_MAX = 255 };
@@ -34,18 +33,6 @@ redis_address_split(struct span text, struct span *ret_host, uint16_t *ret_port)
 	*ret_host = span_of(text.ptr, len);
 	if (len >= 2 && text.ptr[0] == '[' && colon[-1] == ']')
 		*ret_host = span_of(text.ptr + 1, len - 2);
-	return true;
-}
-
-bool
-redis_address_read(struct span text, struct redis_address *ret_address)
-{
-	struct span host;
-	uint16_t port;
-	if (!redis_address_split(text, &host, &port) ||
-	    !redis_address_is_host(host))
-		return false;
-	*ret_address = (struct redis_address){mem_str(host), port};
 	return true;
 }
 

@@ -16,14 +16,9 @@ struct redis_address {
 };
 
 /*
- * Reads "HOST:PORT", an IPv6 address with or without brackets; false: it is
- * none.  The caller clears it.
- */
-bool redis_address_read(
-    struct span text, struct redis_address *ret_address);
-/*
- * Splits such a text at its last colon; the host may be empty, and points into
- * text.  False: no port of 1 to 65535 stands behind it.
+ * Splits "HOST:PORT", an IPv6 address with or without brackets, at its last
+ * colon; the host may be empty, and points into text.  False: no port of 1 to
+ * 65535 stands behind it.
  */
 bool redis_address_split(
     struct span text, struct span *ret_host, uint16_t *ret_port);

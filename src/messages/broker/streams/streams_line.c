@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
+#include "conf/address.h"
 #include "messages/broker/streams/streams_private.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/slots.h"
@@ -18,16 +19,13 @@ static void
 try_seed(struct streams *streams)
 {
 	const struct strings *seeds = &streams->redis->cluster;
-	struct redis_address place;
-	for (size_t i = 0; i < seeds->count; i++) {
-		const char *seed = seeds->list[streams->seed++ % seeds->count];
-		if (redis_address_read(span_str(seed), &place)) {
-			streams->asking = false;
-			master_set(streams->master, place.host, place.port);
-			redis_address_clear(&place);
-			return;
-		}
-	}
+	char *host;
+	uint16_t port;
+	address_split(
+	    seeds->list[streams->seed++ % seeds->count], &host, &port);
+	streams->asking = false;
+	master_set(streams->master, host, port);
+	free(host);
 }
 
 static bool

@@ -314,15 +314,17 @@ other_words_are_no_redirect(void **state)
 static void
 a_place_is_a_host_and_a_port(void **state)
 {
-	struct redis_address place;
+	struct span host;
+	uint16_t port;
 	(void)state;
-	assert_true(redis_address_read(SPAN("[2001:db8::1]:7000"), &place));
-	assert_string_equal(place.host, "2001:db8::1");
-	assert_int_equal(place.port, 7000);
-	redis_address_clear(&place);
-	assert_false(redis_address_read(SPAN(":7000"), &place));
-	assert_false(redis_address_read(SPAN("?:7000"), &place));
-	assert_false(redis_address_read(SPAN("a b:7000"), &place));
+	assert_true(
+	    redis_address_split(SPAN("[2001:db8::1]:7000"), &host, &port));
+	assert_true(span_eq(host, SPAN("2001:db8::1")));
+	assert_int_equal(port, 7000);
+	assert_true(redis_address_is_host(host));
+	assert_false(redis_address_is_host(SPAN("")));
+	assert_false(redis_address_is_host(SPAN("?")));
+	assert_false(redis_address_is_host(SPAN("a b")));
 }
 
 static void
