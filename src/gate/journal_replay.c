@@ -401,35 +401,22 @@ journal_replay_can_write(struct journal_replay *replay)
 
 /* --- its answers, for whichever thread asks --- */
 
-bool
-journal_replay_has_answer(struct journal_replay *replay,
-    const struct origin *ours, const struct key_id *key_id, char **ret_file)
-{
-	const struct replayed_journal *j;
-	bool found = false;
-	must(pthread_mutex_lock(&replay->mutex) == 0);
-	LIST_EACH(j, &replay->journals, item)
-		if (!found && journal_has_answer(j->journal, ours, key_id)) {
-			*ret_file =
-			    mem_str(span_str(journal_name(j->journal)));
-			found = true;
-		}
-	must(pthread_mutex_unlock(&replay->mutex) == 0);
-	return found;
-}
-
 int
 journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
-    struct body *bytes, struct journal_entry *ret_entry)
+    struct body *bytes, struct journal_entry *ret_entry, char **ret_file)
 {
 	const struct replayed_journal *j;
 	int error = E_NOT_FOUND;
 	must(pthread_mutex_lock(&replay->mutex) == 0);
-	LIST_EACH(j, &replay->journals, item)
-		if (error == E_NOT_FOUND)
-			error = journal_read_answer(
-			    j->journal, ours, key_id, bytes, ret_entry);
+	LIST_EACH(j, &replay->journals, item) {
+		if (error != E_NOT_FOUND)
+			continue;
+		error = journal_read_answer(
+		    j->journal, ours, key_id, bytes, ret_entry);
+		if (error == 0 && ret_file != NULL)
+			*ret_file = mem_text(journal_name(j->journal));
+	}
 	must(pthread_mutex_unlock(&replay->mutex) == 0);
 	return error;
 }

@@ -90,18 +90,14 @@ void journal_replay_end(struct journal_replay *replay);
 /* False: no new claim may be made, as its outcome could get lost. */
 bool journal_replay_can_write(struct journal_replay *replay);
 /*
- * True where an answer for that key of our store waits to be delivered;
- * *ret_file is the file that has it, whose name the caller frees.  Any thread.
- */
-bool journal_replay_has_answer(struct journal_replay *replay,
-    const struct origin *ours, const struct key_id *key_id, char **ret_file);
-/*
- * Reads that answer into *bytes, as journal_read_answer does.  Any thread; the
- * disk is waited for.
+ * Reads an answer for that key of our store that waits to be delivered into
+ * *bytes, or does not read it, as journal_read_answer does; *ret_file is the
+ * name of the file that has it, for free(); NULL: nobody wants it.  Any thread;
+ * the disk is waited for.
  */
 MUST_USE int journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
-    struct body *bytes, struct journal_entry *ret_entry);
+    struct body *bytes, struct journal_entry *ret_entry, char **ret_file);
 /*
  * True where nothing of this process waits to be delivered, but for entries
  * that only an operator can help, who may do so after its end.

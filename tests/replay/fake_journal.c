@@ -156,18 +156,6 @@ find(const struct journal *journal, uint64_t id)
 	return at;
 }
 
-bool
-journal_has_answer(struct journal *journal, const struct origin *ours,
-    const struct key_id *key_id)
-{
-	(void)ours;
-	for (struct kept *k = journal->kept; k != NULL; k = k->next)
-		if (k->entry.kind == JOURNAL_COMPLETE &&
-		    !memcmp(&k->entry.key_id, key_id, sizeof *key_id))
-			return true;
-	return false;
-}
-
 /* No operator looks in a replay. */
 int
 journal_read_answer(struct journal *journal, const struct origin *ours,

@@ -426,10 +426,10 @@ waiting_answer(const struct admin_request *a)
 	const struct admin *admin = a->admin;
 	char *file;
 	for (int64_t i = 0; i < admin->conf->workers; i++)
-		if (journal_replay_has_answer(
+		if (journal_replay_read_answer(
 			&admin->workers[i]->journal_replay,
 			&store_identity(admin->store)->origin, &a->key_id,
-			&file))
+			NULL, NULL, &file) == 0)
 			return file;
 	return NULL;
 }
@@ -449,7 +449,7 @@ replace(struct admin_request *a, char *file)
 		error = journal_replay_read_answer(
 		    &admin->workers[i]->journal_replay,
 		    &store_identity(admin->store)->origin, &a->key_id,
-		    &a->waiting_bytes, &a->waiting);
+		    &a->waiting_bytes, &a->waiting, NULL);
 	if (error != 0 && error != E_NO_MEMORY)
 		return refuse_answered(a, file);
 	free(file);

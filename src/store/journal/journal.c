@@ -327,32 +327,6 @@ journal_next(struct journal *journal, const struct origin *ours,
 	return found;
 }
 
-/* Finds an answer for that key; its id is 0 where there is none. */
-static struct entry_at
-find_answer(const struct journal *journal, const struct origin *ours,
-    const struct key_id *key_id, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		const struct entry_at *e = &journal->entries[i];
-		if (e->about.kind == JOURNAL_COMPLETE &&
-		    origin_is_ours(&e->about.origin, ours) &&
-		    !memcmp(&e->about.key_id, key_id, sizeof *key_id))
-			return *e;
-	}
-	return (struct entry_at){0};
-}
-
-bool
-journal_has_answer(struct journal *journal, const struct origin *ours,
-    const struct key_id *key_id)
-{
-	must(pthread_mutex_lock(&journal->mutex) == 0);
-	struct entry_at e = find_answer(
-	    journal, ours, key_id, journal->n_open + journal->n_written);
-	must(pthread_mutex_unlock(&journal->mutex) == 0);
-	return e.id != 0;
-}
-
 static int
 read_entry(const struct journal *journal, const struct entry_at *e,
     struct body *bytes, struct journal_entry *ret_entry)
@@ -384,12 +358,21 @@ journal_read_answer(struct journal *journal, const struct origin *ours,
     const struct key_id *key_id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
+	struct entry_at e = {0}; /* ids are from 1 */
 	must(pthread_mutex_lock(&journal->mutex) == 0);
-	struct entry_at e =
-	    find_answer(journal, ours, key_id, journal->n_open);
+	unsigned count =
+	    journal->n_open + (bytes == NULL ? journal->n_written : 0);
+	for (unsigned i = 0; e.id == 0 && i < count; i++) {
+		const struct entry_at *at = &journal->entries[i];
+		if (at->about.kind == JOURNAL_COMPLETE &&
+		    origin_is_ours(&at->about.origin, ours) &&
+		    !memcmp(&at->about.key_id, key_id, sizeof *key_id))
+			e = *at;
+	}
 	must(pthread_mutex_unlock(&journal->mutex) == 0);
-	return e.id == 0 ? E_NOT_FOUND
-			 : read_entry(journal, &e, bytes, ret_entry);
+	if (e.id == 0)
+		return E_NOT_FOUND;
+	return bytes != NULL ? read_entry(journal, &e, bytes, ret_entry) : 0;
 }
 
 /* --- writing --- */

@@ -89,14 +89,12 @@ unsigned journal_open_entries(
  */
 bool journal_next(struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id, struct journal_about *ret_about);
-/* True where it has an answer for that key of our store, also on its way. */
-bool journal_has_answer(struct journal *journal, const struct origin *ours,
-    const struct key_id *key_id);
 
 /*
  * Reads the answer for that key of our store as journal_read does, also while
  * another thread forgets it.  Besides: E_NOT_FOUND where there is none, or it
- * is on its way to the disk.
+ * is on its way to the disk.  bytes NULL: it is not read, and may be on its
+ * way.
  */
 MUST_USE int journal_read_answer(struct journal *journal,
     const struct origin *ours, const struct key_id *key_id,
