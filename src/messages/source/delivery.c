@@ -19,7 +19,7 @@
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY ⇢ BURIED ............. FINISH
  *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
- *     it has no outcome, and may have a letter: SEEK ⇢ SOUGHT FINISH, or TURN
+ *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH, or TURN
  *       that is of another: CONFIRM ⇢ CONFIRMED ........... SEEK again
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ RESTED .............. FINISH again
@@ -425,15 +425,11 @@ delivery_letter_name(const struct delivery *d)
 static bool
 may_have_letter(const struct delivery *d)
 {
-	return !d->sought && d->message->again &&
-	    !source_standing_has_one_reader(d->source);
-}
-
-static bool
-has_letter(const struct delivery *d)
-{
 	return !d->sought &&
-	    letters_may_be_written(&d->source->letters, d->message->position);
+	    ((d->message->again &&
+		 !source_standing_has_one_reader(d->source)) ||
+		letters_may_be_written(
+		    &d->source->letters, d->message->position));
 }
 
 /* It is the first of its lane. */
@@ -447,8 +443,7 @@ delivery_turned(struct machine *machine)
 	if (!letters_are_known(letters) ||
 	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	d->seeks = may_have_letter(d);
-	if (has_letter(d) || (d->seeks && d->buried))
+	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
 	d->parks = lane_of(d) != NULL &&
 	    letters_have_lane(letters, &d->lane) && INVARIANT(behind_a_letter);
@@ -535,7 +530,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	 * Its broker may not have taken the end of what is a letter already, or
 	 * not that of whoever had it before.
 	 */
-	d->was_letter |= d->buried || may_have_letter(d) || has_letter(d);
+	d->was_letter |= d->buried || may_have_letter(d);
 	d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	d->dropped = inquiry;

@@ -60,7 +60,6 @@ struct delivery {
 	bool whole; /* the stored answer is wanted, not only its status */
 	bool bare;  /* that is too large: its status has to be enough */
 	bool asks;  /* the claim asks what is known, and takes nothing */
-	bool seeks; /* it may be a letter, unless it is COMPLETED */
 	bool lost;  /* and makes the record UNKNOWN that is missed */
 	bool looks; /* the claim has nobody asked about what is UNKNOWN */
 	bool there; /* its record was, at the look just now */

@@ -116,8 +116,7 @@ delivery_claim(struct machine *machine)
 	c->claim.lost = d->lost ? d->sent : 0;
 	c->claim.looks = d->looks;
 	d->lost = false;
-	d->asks = d->parks || d->seeks || (d->old && !d->tried) ||
-	    misses_record(d);
+	d->asks = d->parks || (d->old && !d->tried) || misses_record(d);
 	key_waiters_listen(&c->worker->waiters, &d->waiter,
 	    d->busy ? &c->claim_op.holder : &c->key_id);
 	/* Memory may be older than what an operator decided of a letter. */
@@ -255,10 +254,6 @@ delivery_claim_answered(struct machine *machine)
 	if (found == FOUND_NOT_STORED || found == FOUND_AGAIN)
 		return meet(d, found);
 	source_standing_end(d->source, STANDING_STORE);
-	if (d->seeks && found != FOUND_COMPLETED_GOOD) {
-		answer_unref(&d->c.answer);
-		return delivery_to(d, DELIVERY_SEEK, MORE);
-	}
 	/*
 	 * It follows the dead letter of its order, unless it was finished
 	 * before its lane was parked, and has come again.
