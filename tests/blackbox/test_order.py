@@ -124,6 +124,21 @@ def reset(stream):
 
 
 @test
+def nothing_goes_before_what_was_parked_where_redis_has_lost_that(bench):
+    upstream = bench.upstream(refusing(1))
+    stream, config = begin(bench, upstream)
+    for n in range(1, 3):
+        stream.add(body=body("a", n))
+    gateway = bench.serve(config)
+    finished(gateway, 2)
+    equal(dead(stream), [(1, "refused"), (2, "behind")])
+    bench.redis("FLUSHALL")
+    stream.add(body=body("a", 3))
+    gateway.wait_for_log("source_stands", reason="unproven")
+    equal(executed(upstream), [("a", 1)])
+
+
+@test
 def what_was_finished_before_the_first_of_a_parked_lane_is_not_behind_it(
         bench):
     """It comes again where the group is reset: only what is new waits."""

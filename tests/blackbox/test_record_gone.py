@@ -121,6 +121,29 @@ def nor_is_one_executed_beside_itself_whose_turn_is_lost(bench):
     equal(lost.count(), 1)
 
 
+@test
+def nor_is_one_that_waited_for_an_attempt_of_somebody_else(bench):
+    hold = Hold()
+    upstream = bench.upstream(lambda connection, _: (
+        hold.wait(), connection.send(answer(201))))
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
+    source(config, stream)
+    gateway = bench.serve(config)
+    first = bench.background(gateway.ask, "k", body=b'{"a":1}')
+    hold.wait_arrived()
+    stream.add(body=b'{"a":1}', idempotency_key="k")
+    eventually(lambda: b'outcome="waited"} 1' in Admin(gateway).send(
+        "GET", "/metrics").body, "it waits")
+    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
+    bench.redis("CLIENT", "KILL", "TYPE", "pubsub")
+    gateway.wait_for_log("message_record_gone")
+    gateway.wait_for_log("message_held")
+    hold.release()
+    equal(first.result().status, 201)
+    equal(upstream.count(), 1)
+
+
 @each([("held", False), ("in flight", True)])
 def nor_is_one_executed_whose_key_a_reload_has_changed(bench, in_flight):
     """As with a token that is renewed, where that names the tenant: no record

@@ -162,6 +162,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->message = message;
 	d->number = source->taken;
 	d->charged = 2 * message->bytes; /* source_credit_take */
+	d->again_us = message->again ? d->began_us : 0;
 	if (source->meter->sent.members.count > 0) {
 		const struct key_id name = name_of(d);
 		d->sent = key_set_has(&source->meter->sent, &name) ? 1 : 0;
@@ -439,9 +440,8 @@ delivery_turned(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
 	/* What was sent here is not executed without its record anyway. */
-	int64_t again_us = d->message->again && d->sent == 0 ? d->began_us : 0;
 	if (!letters_are_known(letters) ||
-	    source_proof_doubts(d->source, again_us))
+	    source_proof_doubts(d->source, d->sent == 0 ? d->again_us : 0))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);

@@ -174,6 +174,8 @@ found_by_verdict(struct delivery *d)
 	case VERDICT_COMPLETED:
 		return completed(d);
 	case VERDICT_IN_FLIGHT:
+		/* Whoever is at it may have sent it, and Redis forget that. */
+		d->sent = op->attempt;
 		return FOUND_IN_FLIGHT;
 	case VERDICT_BUSY:
 		/*

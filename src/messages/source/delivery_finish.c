@@ -105,8 +105,12 @@ delivery_finish_buried(struct machine *machine)
 			? DELIVERY_FINISH
 			: DELIVERY_SEEK,
 		    MORE);
-	/* Its lane is parked no more, or it is late: it goes its own way. */
+	/*
+	 * Its lane is parked no more, or it is late: it goes its own way, unless
+	 * Redis has lost what it was parked behind.
+	 */
 	d->buried = false;
+	d->again_us = clock_us();
 	d->detail = SPAN("");
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
