@@ -105,6 +105,21 @@ def one_message_alone_that_is_refused_again_and_again_stands_the_source(bench):
 
 
 @test
+def what_comes_behind_one_that_is_refused_is_executed(bench):
+    api, stream, gateway = began(bench, answer(503))
+    api.refuses = lambda request: request.get("Idempotency-Key") == "bad"
+    stream.add(body=b"{}", idempotency_key="bad")
+    said = gateway.wait_for_log("source_stands", reason="upstream")
+    equal(said["error"], "The upstream answers 503 to a message again and "
+          "again.")
+    for n in range(5):
+        stream.add(body=b"{}", idempotency_key=f"good{n}")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 5, "the others are executed")
+    equal(len(stream.pending()), 1)
+
+
+@test
 def attempts_count_only_where_another_message_was_executed_since(bench):
     api, stream, gateway = began(
         bench, answer(503), retry={**RETRY["retry"], "attempts": 2})

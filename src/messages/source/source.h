@@ -34,6 +34,11 @@ enum standing {
 	STANDING_COUNT_,
 };
 
+/* What the API says, whichever message may be to blame. */
+#define STANDINGS_OF_API                                                      \
+	(1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |                      \
+	    1u << STANDING_REDIRECTED)
+
 enum {
 	SOURCE_RESTING_MAX = 10000, /* more that wait, and it takes none */
 	SOURCE_UNSENT_MAX = 5,      /* in a row, and it stands still */

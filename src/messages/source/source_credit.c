@@ -93,8 +93,14 @@ source_credit_settled(void *arg)
 	stand_while(s, STANDING_MEMORY, !fits(s, s->wanted),
 	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
+	/*
+	 * Of what the API releases, another message may find out whether that
+	 * is its own fault: one is taken, while all that are here rest.
+	 */
 	unsigned now = 0, most = (unsigned)s->source->in_flight;
-	if (!s->member.draining && s->heard && !s->asked && s->standing == 0 &&
+	if (s->standing != 0)
+		most = (s->standing & ~STANDINGS_OF_API) == 0;
+	if (!s->member.draining && s->heard && !s->asked &&
 	    !pause_stands(&s->pause) && fits(s, s->wanted) &&
 	    s->in_flight < most && s->finishing < SOURCE_FINISHING_MAX)
 		now = most - s->in_flight;

@@ -200,7 +200,6 @@ void
 source_standing_refused_by_api(
     struct source *s, struct source_refusals *refusals, int status)
 {
-	char why[96] = "The upstream releases one message after the other.";
 	if (refusals->run != s->executed) {
 		refusals->run = s->executed;
 		refusals->count = 0;
@@ -218,10 +217,13 @@ source_standing_refused_by_api(
 		now = STANDING_REDIRECTED;
 	else
 		now = STANDING_UPSTREAM;
+	char answers[16] = "releases", why[96];
 	if (status != 0)
-		snprintf(why, sizeof why,
-		    "The upstream answers %d, to one message after the other.",
-		    status);
+		snprintf(answers, sizeof answers, "answers %d to", status);
+	snprintf(why, sizeof why, "The upstream %s %s.", answers,
+	    refusals->count < SOURCE_REFUSED_MAX
+		? "one message after the other"
+		: "a message again and again");
 	s->api_standing = now;
 	source_standing_begin(s, now, why);
 	if (before != now && before != STANDING_COUNT_)
@@ -313,8 +315,6 @@ let_oldest_go(struct source *s, bool to_finish)
 void
 source_standing_probe(struct source *s, bool retries, bool finishes)
 {
-	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
-	    1u << STANDING_REDIRECTED;
 	/* One that stands before its claim, and one before its end. */
 	bool claims = s->probing > 0 || pause_stands(&s->pause) ||
 	    why_unshared(s) != NULL || let_oldest_go(s, false);
@@ -338,8 +338,9 @@ source_standing_probe(struct source *s, bool retries, bool finishes)
 	}
 	if (!can_be_tried(s))
 		return;
-	int64_t most_ms =
-	    (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
+	int64_t most_ms = (s->standing & STANDINGS_OF_API) != 0
+	    ? PROBE_MOST_MS
+	    : PROBE_OTHER_MS;
 	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
 	timer_set(&s->probe, s->probe_ms);
 }
