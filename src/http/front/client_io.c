@@ -272,16 +272,6 @@ on_look(void *arg)
 	client_io_release(c);
 }
 
-void
-client_io_answered(struct client_connection *c)
-{
-	c->asks = false;
-	c->head = NULL;
-	c->head_len = c->head_room = 0;
-	if (c->unread != NULL || c->more)
-		task_ready(c->front->loop, &c->look);
-}
-
 /* --- bodies --- */
 
 /* Takes what came of one: how many bytes; all, unless its end is in there. */

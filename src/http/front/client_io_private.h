@@ -69,12 +69,6 @@ void client_io_cut(struct client_connection *c);
 void client_io_watch(struct client_connection *c, unsigned events,
     void (*ready)(struct client_connection *c, unsigned events));
 
-/*
- * What was asked is answered: the next request may be shown, of which some may
- * have been read already.
- */
-void client_io_answered(struct client_connection *c);
-
 enum client_body {
 	CLIENT_BODY_MORE,  /* it goes on when the socket can be read */
 	CLIENT_BODY_FULL,  /* take() took none */

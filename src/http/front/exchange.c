@@ -600,7 +600,12 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 		x->sent = true;
 	large_answer_free(&x->large);
 	client_io_watch(c, 0, NULL);
-	client_io_answered(c);
+	/* The next may be shown, of which some may have been read already. */
+	c->asks = false;
+	c->head = NULL;
+	c->head_len = c->head_room = 0;
+	if (c->unread != NULL || c->more)
+		task_ready(c->front->loop, &c->look);
 	deadline_begin(c, DOING_IDLE);
 	c->x = NULL;
 	x->mhd = NULL;

@@ -215,16 +215,6 @@ finish_path(char *path, size_t len, bool *climbs, struct span *ret_path)
 	return true;
 }
 
-/* A copy with slashes for coded slashes. */
-static char *
-with_slashes(struct arena *arena, const char *path, size_t len)
-{
-	char *copy = arena_alloc(arena, len + 1);
-	for (size_t i = 0; i < len; i++)
-		copy[i] = path[i] == CODED_SLASH ? '/' : path[i];
-	return copy;
-}
-
 /*
  * Spelled in one way only: nothing is coded, and no segment is empty or begins
  * with a dot.
@@ -266,8 +256,11 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	/* To those who do not take a coded slash for a slash. */
 	if (!resolve_dots(other, &len, false, &target->climbs))
 		return false;
-	char *left = with_slashes(arena, other, len);
-	char *again = with_slashes(arena, other, len);
+	char *left = arena_str(arena, span_of(other, len));
+	for (size_t i = 0; i < len; i++)
+		if (left[i] == CODED_SLASH)
+			left[i] = '/';
+	char *again = arena_str(arena, span_of(left, len));
 	target->others[0] = join_slashes(other, len, false);
 	target->others[1] = join_slashes(left, len, false);
 	target->n_others = REQUEST_TARGET_OTHERS;

@@ -342,16 +342,6 @@ take_extension(struct wire *w, const char *bytes, size_t len)
 }
 
 static size_t
-take_size_end(struct wire *w, char c)
-{
-	if (c != '\n')
-		return refuse_chunk(w);
-	w->in_trailers = w->left == 0;
-	w->bytes = w->fields = 0;
-	return go_on(w, w->in_trailers ? WIRE_FIELD : WIRE_DATA);
-}
-
-static size_t
 take_step(struct wire *w, const char *bytes, size_t len)
 {
 	switch (w->state) {
@@ -384,7 +374,11 @@ take_step(struct wire *w, const char *bytes, size_t len)
 	case WIRE_EXTENSION:
 		return take_extension(w, bytes, len);
 	case WIRE_SIZE_LF:
-		return take_size_end(w, *bytes);
+		if (*bytes != '\n')
+			return refuse_chunk(w);
+		w->in_trailers = w->left == 0;
+		w->bytes = w->fields = 0;
+		return go_on(w, w->in_trailers ? WIRE_FIELD : WIRE_DATA);
 	case WIRE_DATA:
 		return take_bytes(w, len, WIRE_DATA_CR);
 	case WIRE_DATA_CR:
