@@ -50,39 +50,35 @@ print_quoted(FILE *out, const char *option, const char *value)
 	free(quoted);
 }
 
-static void
-print_tcp(FILE *out, const char *host, uint16_t port)
-{
-	print_quoted(out, "-h", *host != '\0' ? host : "localhost");
-	fprintf(out, " -p %u", port);
-}
-
 void
 findings_cli(struct doctor *doctor, const struct conf_redis *redis,
     const char *host, uint16_t port)
 {
 	const struct address *at = &redis->address;
 	const struct conf_redis_tls *tls = &redis->tls;
+	bool own = host == NULL && !redis->managed && at->text != NULL;
 	size_t len;
+	if (own && at->kind == ADDRESS_TCP) {
+		host = at->host;
+		port = at->port;
+	}
 	free(doctor->cli_there);
 	free(doctor->cli_manner);
 	FILE *there = open_memstream(&doctor->cli_there, &len);
 	FILE *manner = open_memstream(&doctor->cli_manner, &len);
 	must(there != NULL && manner != NULL);
 	if (host != NULL) {
-		print_tcp(there, host, port);
+		print_quoted(there, "-h", *host != '\0' ? host : "localhost");
+		fprintf(there, " -p %u", port);
 	} else if (redis->managed) {
 		char *path = managed_socket(doctor->conf);
 		print_quoted(there, "-s", path);
 		free(path);
-	} else if (at->text != NULL) {
-		if (at->kind == ADDRESS_TCP)
-			print_tcp(there, at->host, at->port);
-		else
-			print_quoted(there, "-s", at->host);
-		if (redis->db != 0)
-			fprintf(there, " -n %" PRId64, redis->db);
+	} else if (own) {
+		print_quoted(there, "-s", at->host);
 	}
+	if (own && redis->db != 0)
+		fprintf(there, " -n %" PRId64, redis->db);
 	if (tls->on) {
 		fputs(" --tls", manner);
 		print_quoted(manner, "--sni", tls->server_name);

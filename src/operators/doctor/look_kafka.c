@@ -78,23 +78,18 @@ make_client(
 	return client;
 }
 
-/* What it has said meanwhile; for free by rd_kafka_message_destroy(). */
-static rd_kafka_message_t *
+/* Of what it has said meanwhile the error; a timeout: it has said nothing. */
+static rd_kafka_resp_err_t
 hear(struct look_kafka *look, int ms)
 {
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(look->client, ms);
-	if (message != NULL &&
-	    message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		look->trouble = message->err;
-	return message;
-}
-
-static void
-hear_all(struct look_kafka *look, int ms)
-{
-	rd_kafka_message_t *message = hear(look, ms);
-	if (message != NULL)
-		rd_kafka_message_destroy(message);
+	if (message == NULL)
+		return RD_KAFKA_RESP_ERR__TIMED_OUT;
+	rd_kafka_resp_err_t error = message->err;
+	rd_kafka_message_destroy(message);
+	if (error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		look->trouble = error;
+	return error;
 }
 
 /*
@@ -126,22 +121,12 @@ dial_brokers(struct look_kafka *look)
 		return true;
 	}
 	if (look->client != NULL)
-		hear_all(look, POLL_MS);
+		(void)hear(look, POLL_MS);
 	look_broker_unseen(look->at,
 	    look->trouble == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
 		look->trouble == RD_KAFKA_RESP_ERR__SSL,
 	    look->words[0] ? look->words : rd_kafka_err2str(error));
 	return false;
-}
-
-static void
-close_client(struct look_kafka *look)
-{
-	if (look->client == NULL)
-		return;
-	rd_kafka_assign(look->client, NULL);
-	rd_kafka_destroy_flags(
-	    look->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
 /* --- rights: asked by trying, where a broker judges them first --- */
@@ -181,13 +166,8 @@ is_reading_denied(struct look_kafka *look, const char *topic)
 	while (error != RD_KAFKA_RESP_ERR_NO_ERROR &&
 	       error != RD_KAFKA_RESP_ERR__PARTITION_EOF &&
 	       error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
-	       clock_us() < until_us) {
-		rd_kafka_message_t *message = hear(look, POLL_MS);
-		if (message == NULL)
-			continue;
-		error = message->err;
-		rd_kafka_message_destroy(message);
-	}
+	       clock_us() < until_us)
+		error = hear(look, POLL_MS);
 	rd_kafka_assign(look->client, NULL);
 	return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
 }
@@ -272,7 +252,7 @@ try_group(struct look_kafka *look, char *rule)
 	/* A coordinator that may not be asked for is waited for in vain. */
 	do {
 		error = rd_kafka_committed(look->client, list, POLL_MS * 5);
-		hear_all(look, 0);
+		(void)hear(look, 0);
 		if (look->trouble ==
 		    RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
 			error = look->trouble;
@@ -359,13 +339,6 @@ describe_topic(struct look_kafka *look, const char *name, int *ret_parts,
 	return error;
 }
 
-static int64_t
-most_bytes(struct look_kafka *look, const char *name)
-{
-	return number_of(
-	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
-}
-
 /*
  * A topic that results or dead letters are put to; those are read, too.  The
  * longest message that it takes; -1: that is not told.
@@ -395,7 +368,8 @@ look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 		     "min.insync.replicas") == 1)
 		look_broker_add(look->at, FINDING_source_copies,
 		    mem_printf("%s has min.insync.replicas 1", name), NULL);
-	int64_t takes = most_bytes(look, name);
+	int64_t takes = number_of(
+	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
 	if (takes >= 0 && takes < TOGETHER_BYTES)
 		look_broker_add(look->at, FINDING_source_sizes,
 		    mem_printf("max.message.bytes of %s is %" PRId64
@@ -439,7 +413,8 @@ look_at_dead_letters(struct look_kafka *look)
 		/* One for all topics, or each has its own. */
 		if (i == 0 || source->dead_letters == NULL)
 			takes = look_at_put_topic(look, dead, true);
-		int64_t has = most_bytes(look, topic);
+		int64_t has = number_of(look, RD_KAFKA_RESOURCE_TOPIC, topic,
+		    "max.message.bytes");
 		if (has > 0 && takes > 0 && takes < has)
 			look_broker_add(look->at, FINDING_source_sizes,
 			    mem_printf("max.message.bytes of %s is %" PRId64
@@ -502,7 +477,7 @@ look_at_topics(struct look_kafka *look)
 		rd_kafka_topic_partition_list_add_range(
 		    list, name, 0, parts - 1);
 		error = rd_kafka_committed(look->client, list, ASK_MS);
-		hear_all(look, 0);
+		(void)hear(look, 0);
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			count_behind(look, list);
 		rd_kafka_topic_partition_list_destroy(list);
@@ -599,26 +574,21 @@ look_at_ledger(struct look_kafka *look)
 	free(begins);
 }
 
-/* While the store has no id, there is only how a relay's name begins. */
-static char *
-name_of_relay(const struct look_broker *at)
-{
-	uint8_t id[DIGEST_BYTES];
-	char store[DIGEST_HEX + 1] = "";
-	const char *store_id = at->doctor->store_id;
-	if (store_id != NULL) {
-		origin_id(at->doctor->conf, span_str(store_id), id);
-		hex_encode(id, sizeof id, store);
-	}
-	return kafka_conf_relay_id(at->relay->name, span_str(store));
-}
-
 /* --- all of it --- */
 
 void
 look_kafka(const struct look_broker *at)
 {
-	char *relay = at->relay != NULL ? name_of_relay(at) : NULL;
+	uint8_t id[DIGEST_BYTES];
+	char *relay = NULL, store[DIGEST_HEX + 1] = "";
+	const char *store_id = at->doctor->store_id;
+	/* Of a store without an id, there is only how a relay's name begins. */
+	if (at->relay != NULL && store_id != NULL) {
+		origin_id(at->doctor->conf, span_str(store_id), id);
+		hex_encode(id, sizeof id, store);
+	}
+	if (at->relay != NULL)
+		relay = kafka_conf_relay_id(at->relay->name, span_str(store));
 	struct look_kafka look = {.at = at,
 	    .source = at->source,
 	    .group = relay != NULL ? relay : at->source->group,
@@ -628,6 +598,10 @@ look_kafka(const struct look_broker *at)
 		look_at_ledger(&look);
 	else if (in)
 		look_at_source(&look);
-	close_client(&look);
+	if (look.client != NULL) {
+		rd_kafka_assign(look.client, NULL);
+		rd_kafka_destroy_flags(
+		    look.client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	}
 	free(relay);
 }

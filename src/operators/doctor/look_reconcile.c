@@ -40,7 +40,7 @@ struct ask {
 	struct forward forward;
 };
 
-/* --- asking --- */
+/* --- what is asked --- */
 
 /* The text with the key in the place of all that a request would name. */
 static char *
@@ -78,54 +78,6 @@ fields_of(struct arena *arena, const struct conf_reconcile *asked)
 		free(text);
 	}
 	return (struct fields){list, count + 1};
-}
-
-static void
-on_answered(void *arg)
-{
-	loop_stop(arg);
-}
-
-static void
-put_question(struct look_reconcile *look, struct ask *one)
-{
-	struct arena *arena = arena_new();
-	/* Without an authority the upstream hears its target's own name. */
-	const struct message message = {
-	    .method = SPAN("GET"),
-	    .target = span_str(one->target),
-	    .fields = fields_of(arena,
-		one->route != NULL ? &one->route->idempotency->reconcile
-				   : NULL),
-	};
-	const struct forward_limits limits = {
-	    .timeout_ms = ANSWER_MS,
-	    .max_head = HEAD_MAX_BYTES,
-	    .max_body = BODY_MAX_BYTES,
-	    .close_delimited = one->upstream->close_delimited,
-	};
-	op_init(&one->forward.op, look->loop, on_answered, look->loop);
-	forward_start(
-	    look->upstreams, &one->forward, one->upstream, &message, &limits);
-	loop_run(look->loop);
-	arena_free(&arena);
-	if (one->forward.op.error == E_NO_LENGTH) {
-		char *where =
-		    findings_pointer("upstreams", one->upstream->name);
-		findings_add(look->doctor, FINDING_upstream_length, where,
-		    mem_printf("GET %s of %s", one->target,
-			one->upstream->targets[0].url),
-		    NULL);
-		free(where);
-	}
-}
-
-static void
-end_question(struct ask *one)
-{
-	forward_stop(&one->forward);
-	forward_clear(&one->forward);
-	free(one->target);
 }
 
 /* --- judging --- */
@@ -215,6 +167,54 @@ judge_reconcile(struct doctor *doctor, const struct ask *one)
 	}
 }
 
+/* --- asking --- */
+
+static void
+on_answered(void *arg)
+{
+	loop_stop(arg);
+}
+
+/* Takes the target; of a route, the answer is judged. */
+static void
+put_question(struct look_reconcile *look, struct ask *one)
+{
+	struct arena *arena = arena_new();
+	/* Without an authority the upstream hears its target's own name. */
+	const struct message message = {
+	    .method = SPAN("GET"),
+	    .target = span_str(one->target),
+	    .fields = fields_of(arena,
+		one->route != NULL ? &one->route->idempotency->reconcile
+				   : NULL),
+	};
+	const struct forward_limits limits = {
+	    .timeout_ms = ANSWER_MS,
+	    .max_head = HEAD_MAX_BYTES,
+	    .max_body = BODY_MAX_BYTES,
+	    .close_delimited = one->upstream->close_delimited,
+	};
+	op_init(&one->forward.op, look->loop, on_answered, look->loop);
+	forward_start(
+	    look->upstreams, &one->forward, one->upstream, &message, &limits);
+	loop_run(look->loop);
+	arena_free(&arena);
+	if (one->forward.op.error == E_NO_LENGTH) {
+		char *where =
+		    findings_pointer("upstreams", one->upstream->name);
+		findings_add(look->doctor, FINDING_upstream_length, where,
+		    mem_printf("GET %s of %s", one->target,
+			one->upstream->targets[0].url),
+		    NULL);
+		free(where);
+	}
+	if (one->route != NULL)
+		judge_reconcile(look->doctor, one);
+	forward_stop(&one->forward);
+	forward_clear(&one->forward);
+	free(one->target);
+}
+
 /* --- all of them --- */
 
 /* That of an idempotent route, once. */
@@ -231,7 +231,6 @@ ask_health(struct look_reconcile *look, const struct conf_route *route)
 			return;
 	health.target = mem_text(upstream->health_path);
 	put_question(look, &health);
-	end_question(&health);
 }
 
 static void
@@ -247,8 +246,6 @@ ask_route(struct look_reconcile *look, const struct conf_route *route)
 	    .upstream = route->upstream,
 	    .target = fill_text(&policy->reconcile.path)};
 	put_question(look, &one);
-	judge_reconcile(look->doctor, &one);
-	end_question(&one);
 }
 
 void

@@ -65,7 +65,7 @@ static void
 may_not(struct look_redis *look, enum finding_name name, const char *command)
 {
 	char *why = mem_printf("this Redis user may not run %s", command);
-	if (!dial_is_broken(look->redis))
+	if (dial_broken(look->redis) == NULL)
 		findings_skip(look->doctor, name, why);
 	free(why);
 }
@@ -106,7 +106,7 @@ silent_cure(const struct conf *conf, const char *message)
 			    : redis->cluster.count > 0 ? redis->cluster.list[0]
 						       : redis->address.text;
 	char *place = known != NULL ? shell_quote(known)
-				    : mem_text(conf_has_sentinels(conf)
+				    : mem_text(redis->sentinels.count > 0
 						   ? "it and to each Sentinel"
 						   : "it");
 	char *text = mem_printf("%s%s%s", place,
@@ -145,36 +145,29 @@ note_silent(struct doctor *doctor, const char *pointer, const char *message)
 	    doctor, FINDING_redis_certificate, "Redis could not be examined");
 }
 
-static void
-note_login(struct doctor *doctor, const char *pointer, const char *message)
-{
-	char *acl = rights_acl(doctor->conf);
-	/* So Redis says that it wants none. */
-	bool none = strstr(message, "without any password") != NULL;
-	findings_add(doctor, FINDING_redis_login,
-	    doctor->conf->store.redis.user ? "/store/user" : pointer,
-	    mem_text(message),
-	    mem_printf("%s%s", acl,
-		none ? "; or leave store.password out, if this Redis is to "
-		       "have none"
-		     : ""));
-	free(acl);
-}
-
 void
 look_redis_unseen(
     struct doctor *doctor, const char *pointer, const char *message)
 {
 	static const char why[] = "Redis could not be examined";
-	if (redis_error_is_login(span_str(message)))
-		note_login(doctor, pointer, message);
-	else if (span_starts(span_str(message), SPAN("ERR DB")))
+	const struct conf_redis *at = &doctor->conf->store.redis;
+	if (redis_error_is_login(span_str(message))) {
+		char *acl = rights_acl(doctor->conf);
+		/* So Redis says that it wants none. */
+		bool none = strstr(message, "without any password") != NULL;
+		findings_add(doctor, FINDING_redis_login,
+		    at->user ? "/store/user" : pointer, mem_text(message),
+		    mem_printf("%s%s", acl,
+			none ? "; or leave store.password out, if this Redis "
+			       "is to have none"
+			     : ""));
+		free(acl);
+	} else if (span_starts(span_str(message), SPAN("ERR DB"))) {
 		findings_add(doctor, FINDING_redis_database, "/store/redis",
-		    mem_printf("%" PRId64 ": %s", doctor->conf->store.redis.db,
-			message),
-		    NULL);
-	else
+		    mem_printf("%" PRId64 ": %s", at->db, message), NULL);
+	} else {
 		note_silent(doctor, pointer, message);
+	}
 	findings_skip_all(doctor, NEEDS_REDIS, why);
 	findings_skip_all(doctor, NEEDS_INFO, why);
 }
@@ -193,22 +186,6 @@ look_redis_enter(
 		dial_free(&redis);
 	}
 	return redis;
-}
-
-static bool
-open_redis(struct look_redis *look)
-{
-	const struct conf_redis *at = &look->conf->store.redis;
-	char *message = NULL;
-	struct dialled *redis =
-	    look->at == NULL ? servers_dial(look->conf, at, &message)
-			     : DIAL_TCP(look->conf, at, look->at->place.host,
-				   look->at->place.port, &message);
-	look->redis = look_redis_enter(redis, at, &message);
-	if (look->redis == NULL)
-		look_redis_unseen(look->doctor, look->pointer, message);
-	free(message);
-	return look->redis != NULL;
 }
 
 /* --- rights --- */
@@ -292,9 +269,9 @@ look_at_rights(struct look_redis *look)
 {
 	const struct conf *conf = look->conf;
 	const char *user = conf->store.redis.user;
-	char *lacks = NULL, *cure = NULL;
-	char *keys = rights_keys(conf), *channels = rights_channels(conf);
+	char *lacks = NULL, *cure = NULL, *keys, *channels;
 	size_t len, len_cure;
+	rights_patterns(conf, &keys, &channels);
 	FILE *out = open_memstream(&lacks, &len);
 	FILE *line = open_memstream(&cure, &len_cure);
 	must(out != NULL && line != NULL);
@@ -312,7 +289,7 @@ look_at_rights(struct look_redis *look)
 	if (look->channels == PERMIT_NO)
 		print_right(out, "", channels, "our channels");
 	must(fclose(out) == 0 && fclose(line) == 0);
-	if (*lacks != '\0' && !dial_is_broken(look->redis))
+	if (*lacks != '\0' && dial_broken(look->redis) == NULL)
 		findings_add(look->doctor, FINDING_rights,
 		    user ? "/store/user" : look->pointer, mem_text(lacks),
 		    mem_text(cure));
@@ -437,7 +414,7 @@ look_at_info(struct look_redis *look)
 		judge_memory(look, info);
 		judge_persistence(look, info);
 		judge_replicas(look, info);
-	} else if (!dial_is_broken(look->redis)) {
+	} else if (dial_broken(look->redis) == NULL) {
 		findings_skip_all(look->doctor, NEEDS_INFO,
 		    "this Redis user may not run INFO");
 	}
@@ -550,7 +527,7 @@ count_records(struct look_redis *look)
 		    &look->masters->list[servers_master_of(
 			look->masters, (unsigned)i)] == look->at)
 			counted = count_shard(look, i, &unknown, &failed);
-	if (!counted && !dial_is_broken(look->redis)) {
+	if (!counted && dial_broken(look->redis) == NULL) {
 		const char why[] = "the records could not be counted";
 		findings_skip(look->doctor, FINDING_records_unknown, why);
 		findings_skip(look->doctor, FINDING_records_failed, why);
@@ -683,9 +660,18 @@ look_redis(struct doctor *doctor, const char *pointer,
 	    .masters = masters,
 	    .at = at,
 	    .pointer = pointer};
+	const struct conf_redis *there = &look.conf->store.redis;
+	char *message = NULL;
 	if (look.conf->store.functions)
 		look.library = script_library_new();
-	if (open_redis(&look)) {
+	struct dialled *redis =
+	    at == NULL ? servers_dial(look.conf, there, &message)
+		       : DIAL_TCP(look.conf, there, at->place.host,
+			     at->place.port, &message);
+	look.redis = look_redis_enter(redis, there, &message);
+	if (look.redis == NULL) {
+		look_redis_unseen(doctor, pointer, message);
+	} else {
 		look_at_config(&look);
 		look_at_info(&look);
 		look_at_clock(&look);
@@ -693,11 +679,12 @@ look_redis(struct doctor *doctor, const char *pointer,
 		count_records(&look);
 		look_at_keys(&look);
 		look_at_rights(&look);
-		if (dial_is_broken(look.redis))
-			look_redis_unseen(
-			    doctor, pointer, dial_message(look.redis));
+		const char *broken = dial_broken(look.redis);
+		if (broken != NULL)
+			look_redis_unseen(doctor, pointer, broken);
 		dial_free(&look.redis);
 	}
+	free(message);
 	script_library_free(&look.library);
 	free(look.appendfsync);
 	free(look.foreign_name);

@@ -263,8 +263,7 @@ look_streams(const struct look_broker *at)
 		look_at_rights(&look);
 		look_at_info(&look);
 		look_at_streams(&look);
-		if (dial_is_broken(look.redis))
-			look.message = mem_text(dial_message(look.redis));
+		look.message = mem_text(dial_broken(look.redis));
 	}
 	if (look.message != NULL)
 		look_broker_unseen(at,

@@ -276,13 +276,19 @@ look_at_receiver(struct doctor *doctor, const struct conf_relay *relay)
 	free(where);
 }
 
-/* Each URL of tokens' keys is asked once, as by the gateway. */
-static void
-look_at_keys(struct doctor *doctor)
+void
+look_upstreams(struct doctor *doctor)
 {
+	const struct conf *conf = doctor->conf;
 	struct conf_keys_at at = {0, 0};
 	const struct conf_scope *scope;
-	while ((scope = conf_next_keys(doctor->conf, &at)) != NULL) {
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		look_at_upstream(doctor, &conf->upstreams[i]);
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (conf->relays[i].kind == RELAY_WEBHOOK)
+			look_at_receiver(doctor, &conf->relays[i]);
+	/* Each URL of tokens' keys is asked once, as by the gateway. */
+	while ((scope = conf_next_keys(conf, &at)) != NULL) {
 		char *wrong = token_set_try(scope->set);
 		if (wrong == NULL)
 			continue;
@@ -292,16 +298,4 @@ look_at_keys(struct doctor *doctor)
 		    shell_quote(scope->keys));
 		free(where);
 	}
-}
-
-void
-look_upstreams(struct doctor *doctor)
-{
-	const struct conf *conf = doctor->conf;
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		look_at_upstream(doctor, &conf->upstreams[i]);
-	for (size_t i = 0; i < conf->n_relays; i++)
-		if (conf->relays[i].kind == RELAY_WEBHOOK)
-			look_at_receiver(doctor, &conf->relays[i]);
-	look_at_keys(doctor);
 }

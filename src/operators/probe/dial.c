@@ -68,7 +68,7 @@ dial_to(const struct conf *conf, const struct conf_redis *at, struct link_to to,
 	timer_init(&dial->silence, dial->loop, on_silence, dial);
 	dial->link = link_new(dial->loop, conf, at, &to, &events);
 	run(dial);
-	if (dial_is_broken(dial)) {
+	if (!link_is_up(dial->link)) {
 		*ret_message = mem_text(link_message(dial->link));
 		dial_free(&dial);
 	}
@@ -89,16 +89,10 @@ dial_free(struct dialled **dial)
 	free(d);
 }
 
-bool
-dial_is_broken(const struct dialled *dial)
-{
-	return !link_is_up(dial->link);
-}
-
 const char *
-dial_message(const struct dialled *dial)
+dial_broken(const struct dialled *dial)
 {
-	return link_message(dial->link);
+	return link_is_up(dial->link) ? NULL : link_message(dial->link);
 }
 
 /* --- commands and replies --- */
@@ -118,7 +112,7 @@ dial_send(struct dialled *dial, struct resp *command)
 {
 	freeReplyObject(dial->reply);
 	dial->reply = NULL;
-	if (!dial_is_broken(dial)) {
+	if (link_is_up(dial->link)) {
 		dial->pending = true;
 		dial->call = (struct link_call){.done = on_replied};
 		link_send(dial->link, &dial->call, command);

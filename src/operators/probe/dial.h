@@ -76,6 +76,5 @@ bool dial_read_stream(
 bool dial_select(struct dialled *dial, const struct conf_redis *at,
     char **ret_message);
 
-/* Whether the connection broke, and why: it lives as long as the connection. */
-bool dial_is_broken(const struct dialled *dial);
-const char *dial_message(const struct dialled *dial);
+/* Why the connection broke, as long as it lives; NULL: it did not. */
+const char *dial_broken(const struct dialled *dial);

@@ -40,26 +40,21 @@ rights_needed(const struct conf *conf, size_t index)
 	return needed[index];
 }
 
-char *
-rights_keys(const struct conf *conf)
+void
+rights_patterns(const struct conf *conf, char **ret_keys, char **ret_channels)
 {
-	return mem_printf("~%s:*", conf->store.prefix);
-}
-
-/* A user may PSUBSCRIBE only to a pattern that its ACL has literally. */
-char *
-rights_channels(const struct conf *conf)
-{
-	return mem_printf("&%s:{*}:changes", conf->store.prefix);
+	*ret_keys = mem_printf("~%s:*", conf->store.prefix);
+	/* A user may PSUBSCRIBE only to one that its ACL has literally. */
+	*ret_channels = mem_printf("&%s:{*}:changes", conf->store.prefix);
 }
 
 char *
 rights_acl(const struct conf *conf)
 {
 	const char *user = conf->store.redis.user;
-	char *keys = rights_keys(conf), *channels = rights_channels(conf);
-	char *line = NULL;
+	char *line = NULL, *keys, *channels;
 	size_t len;
+	rights_patterns(conf, &keys, &channels);
 	FILE *out = open_memstream(&line, &len);
 	must(out != NULL);
 	fprintf(out,

@@ -21,8 +21,8 @@ extern const size_t n_rights;
 bool rights_needed(const struct conf *conf, size_t index);
 
 /* The pattern of keys and that of channels, as ACL has them; caller frees. */
-char *rights_keys(const struct conf *conf);
-char *rights_channels(const struct conf *conf);
+void rights_patterns(
+    const struct conf *conf, char **ret_keys, char **ret_channels);
 /*
  * What makes a user that can run a gateway with that configuration and no more:
  * a line for redis-cli; caller frees.
