@@ -570,13 +570,6 @@ struct conf {
 	struct conf_secret *secrets;
 };
 
-/* Whether Sentinels know where Redis is. */
-static inline bool
-conf_has_sentinels(const struct conf *conf)
-{
-	return conf->store.redis.sentinels.count > 0;
-}
-
 /* The enum disposition that most statuses of a class have. */
 uint8_t conf_usual_outcome(const uint8_t outcomes[100]);
 /* Which segment of the route's path has that variable; -1: none. */

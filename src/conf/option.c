@@ -75,17 +75,6 @@ option_of_path(enum group group, const char *path)
 	return &options[i];
 }
 
-const struct option *
-option_at(enum group group, size_t offset)
-{
-	size_t i = 0;
-	while (i < n_options &&
-	    (options[i].group != group || options[i].offset != offset))
-		i++;
-	must(i < n_options);
-	return &options[i];
-}
-
 #define IS_LIST(group, list)                                           \
 	_Static_assert(offsetof(in_##group, n_##list) ==               \
 		offsetof(in_##group, list) +                           \

@@ -71,8 +71,6 @@ option_preset(const struct option *option)
 
 /* The option of that name, or "section.name"; there is one. */
 const struct option *option_of_path(enum group group, const char *path);
-/* The option of a group that fills the field; there is one. */
-const struct option *option_at(enum group group, size_t offset);
 
 /*
  * What a type of conf/types.h has entries of: structs of a group, in a list

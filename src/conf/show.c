@@ -18,8 +18,6 @@ typedef json_t *show_value(
 	static json_t *show_##name(const struct option *option UNUSED, \
 	    const void *base UNUSED, const void *field UNUSED)
 
-static json_t *show_group(enum group group, const void *base);
-
 static const char hidden[] = "(hidden)";
 
 /* Takes the text over. */
@@ -458,8 +456,7 @@ put_at_path(json_t *object, const char *path, json_t *value)
 	free(name);
 }
 
-/* Of a broker and of what names one, what its kind has. */
-static json_t *
+json_t *
 show_group(enum group group, const void *base)
 {
 	enum broker_kind kind = BROKER_STREAMS;
@@ -478,10 +475,4 @@ show_group(enum group group, const void *base)
 				put_at_path(object, options[i].path, value);
 		}
 	return object;
-}
-
-json_t *
-show_conf(const struct conf *conf)
-{
-	return show_group(GROUP_ROOT, conf);
 }

@@ -15,5 +15,5 @@
 
 /* The value of one option in the struct of its group; NULL: it has none. */
 json_t *show_option(const struct option *option, const void *base);
-/* The whole configuration. */
-json_t *show_conf(const struct conf *conf);
+/* The struct of a group; of GROUP_ROOT, the whole configuration. */
+json_t *show_group(enum group group, const void *base);

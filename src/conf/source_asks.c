@@ -12,20 +12,6 @@ enum { VALUE = '\0' };
 
 /* --- paths --- */
 
-static void
-add_decoded(char *path, size_t *len, struct span text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		if (c == '%' && i + 2 < text.len) {
-			c = (char)(ascii_hex_value(text.ptr[i + 1]) << 4 |
-			    ascii_hex_value(text.ptr[i + 2]));
-			i += 2;
-		}
-		path[(*len)++] = c;
-	}
-}
-
 /*
  * The template's path, decoded, without a query and a slash at its end, and
  * with VALUE for each variable; the caller frees its bytes.
@@ -44,7 +30,16 @@ path_of(const struct template *t)
 		size_t end = 0;
 		while (end < text.len && text.ptr[end] != '?')
 			end++;
-		add_decoded(path, &len, span_of(text.ptr, end));
+		for (size_t k = 0; k < end; k++) {
+			char c = text.ptr[k];
+			if (c == '%' && k + 2 < end) {
+				c = (char)(ascii_hex_value(text.ptr[k + 1])
+					<< 4 |
+				    ascii_hex_value(text.ptr[k + 2]));
+				k += 2;
+			}
+			path[len++] = c;
+		}
 		if (end < text.len)
 			break;
 	}

@@ -47,7 +47,8 @@ on_info(struct link_call *call, const redisReply *reply)
 	if (reply->type == REDIS_REPLY_STRING) {
 		struct span info = span_of(reply->str, reply->len);
 		enum info_fault fault = info_fault(store->conf, info);
-		if (fault == FAULT_ROLE && conf_has_sentinels(store->conf)) {
+		if (fault == FAULT_ROLE &&
+		    store->conf->store.redis.sentinels.count > 0) {
 			node_not_master(node);
 			return;
 		}
@@ -107,7 +108,7 @@ on_health_timer(void *arg)
 void
 node_not_master(struct node *node)
 {
-	if (!conf_has_sentinels(node->store->conf))
+	if (node->store->conf->store.redis.sentinels.count == 0)
 		return;
 	node->health.leaves = true;
 	timer_set(&node->health.timer, 0);

@@ -244,17 +244,6 @@ wrong_end(char c, bool named)
 	return "a comma is missing before this";
 }
 
-static const char *
-never_closed(char bracket, bool doubted)
-{
-	if (doubted)
-		return bracket == '{'
-		    ? "this { seems to have no }, by the indentation"
-		    : "this [ seems to have no ], by the indentation";
-	return bracket == '{' ? "this { is never closed"
-			      : "this [ is never closed";
-}
-
 /* --- all of it --- */
 
 struct wrong
@@ -274,9 +263,13 @@ wrong_of(struct span text, const struct json_fault *fault)
 	if (wrong.words != NULL)
 		return wrong;
 	if (at == end && fault->want != JSON_WANTS_COLON && last != ':') {
+		static const char *const never[2][2] = {
+		    {"this [ is never closed", "this { is never closed"},
+		    {"this [ seems to have no ], by the indentation",
+			"this { seems to have no }, by the indentation"}};
 		at = doubted != NULL ? doubted : open;
 		return (struct wrong){
-		    at, never_closed(*at, doubted != NULL), NULL};
+		    at, never[doubted != NULL][*at == '{'], NULL};
 	}
 	if (last == ',' && c == (named ? '}' : ']'))
 		return (struct wrong){before, named

@@ -173,18 +173,6 @@ ask_the_same(const struct conf_route *a, const struct conf_route *b)
 	return same;
 }
 
-/* By what one key is another one there; NULL: it is the same. */
-static const char *
-keys_part(const struct conf_idempotency *a, const struct conf_idempotency *b)
-{
-	bool same = a->scope.count == b->scope.count;
-	for (size_t i = 0; same && i < a->scope.count; i++)
-		same = scopes_same(&a->scope.list[i], &b->scope.list[i]);
-	if (strcmp(a->namespace.text, b->namespace.text) != 0)
-		return "namespace";
-	return same ? NULL : "scope";
-}
-
 /*
  * A key of two namespaces, or scopes, is two payments, and the API would be
  * asked for one: a refund was made, as the charge of that number is found.
@@ -193,20 +181,26 @@ static void
 check_shared(const struct asker *a)
 {
 	const struct conf *conf = a->l->conf;
+	const struct conf_idempotency *own = a->route->idempotency;
 	for (size_t i = 0; i < a->route->index; i++) {
-		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency == NULL || other->observes ||
-		    !ask_the_same(other, a->route))
+		const struct conf_route *route = &conf->routes[i];
+		const struct conf_idempotency *other = route->idempotency;
+		if (other == NULL || route->observes ||
+		    !ask_the_same(route, a->route))
 			continue;
-		const char *parted =
-		    keys_part(other->idempotency, a->route->idempotency);
-		if (parted == NULL)
+		bool named =
+		    !strcmp(other->namespace.text, own->namespace.text);
+		bool same = own->scope.count == other->scope.count;
+		for (size_t k = 0; same && k < own->scope.count; k++)
+			same = scopes_same(
+			    &other->scope.list[k], &own->scope.list[k]);
+		if (named && same)
 			continue;
 		COMPLAIN(a, "/routes/%zu has another \"%s\" and asks "
 		    "the same: the answer could be of its payment with that "
 		    "key; let \"path\" say which is meant, or say "
 		    "\"keys_unique\": true, if no two of them have the same "
-		    "key there", i, parted);
+		    "key there", i, named ? "scope" : "namespace");
 		return;
 	}
 }

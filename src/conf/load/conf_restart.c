@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "base/swappable.h"
 #include "base/test_build.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
@@ -30,36 +31,25 @@ keeps_options(
 	return true;
 }
 
-/* What is read again is given to no other place. */
-static bool
-keeps_place(const struct conf *running, const struct conf *next)
-{
-	const char *now = running->store.redis.address.text;
-	const char *then = next->store.redis.address.text;
-	return strcmp(now ? now : "", then ? then : "") == 0 &&
-	    keeps_options(running, next, offsetof(struct conf, store.redis),
-		offsetof(struct conf, store.redis.timeout_ms));
-}
-
-bool
-conf_restart_keeps_login(const struct conf *running, const struct conf *next)
+void
+conf_restart_renew(const struct conf *running, const struct conf *next)
 {
 	const struct conf_redis *now = &running->store.redis;
 	const struct conf_redis *then = &next->store.redis;
-	/* A URL is not read again. */
-	return now->login != NULL && then->login != NULL &&
-	    !now->login_elsewhere && !then->login_elsewhere &&
-	    keeps_place(running, next);
-}
-
-bool
-conf_restart_keeps_certificates(
-    const struct conf *running, const struct conf *next)
-{
-	return running->store.redis.tls.on && next->store.redis.tls.on &&
-	    keeps_place(running, next) &&
+	const char *place = now->address.text, *other = then->address.text;
+	/* What is read again is given to no other place. */
+	if (strcmp(place ? place : "", other ? other : "") != 0 ||
+	    !keeps_options(running, next, offsetof(struct conf, store.redis),
+		offsetof(struct conf, store.redis.timeout_ms)))
+		return;
+	if (now->tls.on && then->tls.on &&
 	    keeps_options(running, next, offsetof(struct conf, store.redis.tls),
-		offsetof(struct conf, store.prefix));
+		offsetof(struct conf, store.prefix)))
+		swappable_swap(now->tls.credentials, then->tls.credentials);
+	/* A URL is not read again. */
+	if (now->login != NULL && then->login != NULL &&
+	    !now->login_elsewhere && !then->login_elsewhere)
+		swappable_swap(now->login, then->login);
 }
 
 /* Whoever has said more of an option before is not repeated. */

@@ -17,15 +17,12 @@
 void conf_restart_warn(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
 /*
- * Whether they lead to the same Redis, as far as they say so themselves, and
- * name its user and password alike: then the next one's login is the newer one.
- * False where one of them has none.
+ * Where they lead to the same Redis, as far as they say so themselves, the next
+ * one's login is the newer one, which the running one gets; so are the
+ * certificates and the authorities of its TLS, where they are named alike.
+ * Nothing else of what leads to it is changed.
  */
-bool conf_restart_keeps_login(
-    const struct conf *running, const struct conf *next);
-/* The same of the certificates and the authorities of its TLS. */
-bool conf_restart_keeps_certificates(
-    const struct conf *running, const struct conf *next);
+void conf_restart_renew(const struct conf *running, const struct conf *next);
 /*
  * Whether the store, which writes events if the configuration of the start says
  * so, writes those that the next one's relays need; else that is a complaint.

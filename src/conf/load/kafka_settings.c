@@ -59,15 +59,6 @@ is_refused(const char *name)
 	return false;
 }
 
-static bool
-is_hidden(const char *name)
-{
-	for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-		if (strstr(name, hidden[i]) != NULL)
-			return true;
-	return false;
-}
-
 /* --- what librdkafka says of them --- */
 
 #ifdef HAVE_KAFKA
@@ -177,7 +168,9 @@ kafka_settings_parse(struct loader *l, const struct given *given)
 		struct conf_setting *setting =
 		    &settings->list[settings->count++];
 		setting->name = loader_str(l, name);
-		setting->shown = json_is_string(value) && !is_hidden(name);
+		setting->shown = json_is_string(value);
+		for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+			setting->shown &= strstr(name, hidden[i]) == NULL;
 		setting->value = text_secret(l, text);
 #ifdef HAVE_KAFKA
 		try_one(l, &at, setting);

@@ -9,13 +9,6 @@
 #include "conf/load/url_private.h"
 #include "conf/token/token_set.h"
 
-static void
-free_token_set(void *what)
-{
-	struct token_set *set = what;
-	token_set_free(&set);
-}
-
 /* One of an object's members says what kind of scope it is. */
 static void
 read_kind(struct loader *l, const struct json_place *at,
@@ -74,7 +67,7 @@ read_token_keys(struct loader *l, const struct json_place *at,
 	if (wrong != NULL)
 		complaints_at_member(l, at, "keys", "%s", wrong);
 	else
-		loader_own(l, scope->set, free_token_set);
+		loader_own(l, scope->set, token_set_free);
 	free(wrong);
 }
 

@@ -310,7 +310,7 @@ add_broker(struct digest *digest, const struct conf_broker *broker,
 void
 source_digest_all(struct conf *conf)
 {
-	json_t *shown = show_conf(conf);
+	json_t *shown = show_group(GROUP_ROOT, conf);
 	json_t *brokers = json_object_get(shown, "brokers");
 	struct digest digest;
 	for (size_t i = 0; i < conf->n_relays; i++) {

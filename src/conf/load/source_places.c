@@ -103,14 +103,28 @@ add_place(struct message_places *places, const struct json_place *at,
 		    *at, source->broker, source, which, paths[which], name};
 }
 
+/* Where it does not say where its dead letters go, it is filled in. */
 static void
 add_places(struct loader *l, struct message_places *places,
-    const struct json_place *at, const struct conf_source *source)
+    const struct json_place *at, struct conf_source *source)
 {
 	bool kafka = source->broker->kind == BROKER_KAFKA;
+	const char *read = is_table(source) ? source->table : source->stream;
+	if (source->dead_letters == NULL && !kafka && read != NULL) {
+		source->dead_letters =
+		    conf_usual_dead_letters(l->conf->arena, source);
+		/* PostgreSQL would cut a longer name, and meet another one. */
+		const char *dot = strchr(source->dead_letters, '.');
+		if (is_table(source) &&
+		    strlen(dot ? dot + 1 : source->dead_letters) >
+			IDENTIFIER_MAX)
+			complaints_at_member(l, at, "table",
+			    "\"%s\" is needed too: \"%s\" is too long",
+			    "dead_letters", source->dead_letters);
+	}
 	if (!kafka)
-		add_place(places, at, source, READ,
-		    is_table(source) ? source->table : source->stream);
+		add_place(places, at, source, READ, read);
+	/* Without a place of their own, they go to "TOPIC.dead" of each. */
 	for (size_t i = 0; kafka && i < source->topics.count; i++) {
 		const char *topic = source->topics.list[i];
 		add_place(places, at, source, READ, topic);
@@ -181,23 +195,6 @@ is_of_store(const struct conf_store *store, const struct message_place *place)
 
 /* --- all of them --- */
 
-/* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
-static void
-check_kind(struct loader *l, const struct message_place *place)
-{
-	const json_t *value = json_object_get(
-	    json_object_get(loader_value(l->root, "sources"), place->at.member),
-	    place->path);
-	bool other = false;
-	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
-		other |= k != place->broker->kind &&
-		    json_object_get(value, kinds_all[k].put) != NULL;
-	if (other)
-		complaints_at_member(l, &place->at, place->path,
-		    "must be {\"%s\": NAME}",
-		    kinds_all[place->broker->kind].put);
-}
-
 static void
 check_place(struct loader *l, const struct message_place *place,
     const struct message_places *all)
@@ -216,7 +213,18 @@ check_place(struct loader *l, const struct message_place *place,
 		    "\"%s\" is one of the store's own keys", place->name);
 	if (source == NULL || place->which == READ)
 		return;
-	check_kind(l, place);
+	/* {"stream"} is for streams, {"table"} for tables, and so on. */
+	const json_t *value = json_object_get(
+	    json_object_get(loader_value(l->root, "sources"), place->at.member),
+	    place->path);
+	bool of_other = false;
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
+		of_other |= k != place->broker->kind &&
+		    json_object_get(value, kinds_all[k].put) != NULL;
+	if (of_other)
+		complaints_at_member(l, &place->at, place->path,
+		    "must be {\"%s\": NAME}",
+		    kinds_all[place->broker->kind].put);
 	if (source->stream == NULL || source->broker->redis.cluster.count == 0)
 		return;
 	struct span tag = name_slot_tag(span_str(source->stream));
@@ -229,24 +237,6 @@ check_place(struct loader *l, const struct message_place *place,
 		complaints_at_member(l, &place->at, place->path,
 		    "on a cluster \"%s\" must share the slot of the stream, as "
 		    "\"%s\" does", place->name, beside);
-}
-
-static void
-fill_in_dead_letters(
-    struct loader *l, const struct json_place *at, struct conf_source *source)
-{
-	bool kafka = source->broker->kind == BROKER_KAFKA;
-	if (source->dead_letters != NULL || kafka ||
-	    (is_table(source) ? source->table : source->stream) == NULL)
-		return; /* or "TOPIC.dead" of each topic */
-	source->dead_letters = conf_usual_dead_letters(l->conf->arena, source);
-	/* PostgreSQL would cut a longer name, and might meet another one. */
-	const char *dot = strchr(source->dead_letters, '.');
-	if (is_table(source) &&
-	    strlen(dot ? dot + 1 : source->dead_letters) > IDENTIFIER_MAX)
-		complaints_at_member(l, at, "table",
-		    "\"%s\" is needed too: \"%s\" is too long",
-		    "dead_letters", source->dead_letters);
 }
 
 void
@@ -263,10 +253,8 @@ source_places_check(struct loader *l)
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		struct conf_source *source = &conf->sources[i];
 		struct json_place at = {&sources, source->name, 0};
-		if (source->broker == NULL)
-			continue;
-		fill_in_dead_letters(l, &at, source);
-		add_places(l, &all, &at, source);
+		if (source->broker != NULL)
+			add_places(l, &all, &at, source);
 	}
 	for (size_t i = 0; i < conf->n_relays; i++) {
 		const struct conf_relay *relay = &conf->relays[i];

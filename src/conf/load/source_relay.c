@@ -16,36 +16,28 @@ static const char position[] = "_position";
 
 /* --- the receiver of a webhook --- */
 
-/* How many bytes stand before the path; 0: it is no such URL. */
-static size_t
-length_of_authority(const char *url)
-{
-	static const char *const schemes[] = {"http://", "https://"};
-	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-		size_t len = strlen(schemes[i]);
-		if (strncasecmp(url, schemes[i], len) == 0)
-			return len + strcspn(url + len, "/?#");
-	}
-	return 0;
-}
-
 /* A URL, which may have a path and a query, into a struct conf_upstream. */
 void
 source_relay_parse_receiver(struct loader *l, const struct given *given)
 {
+	static const char *const schemes[] = {"http://", "https://"};
 	struct conf_upstream *receiver = given->field;
+	size_t len = 0; /* of what stands before the path */
 	char *url = text_read_hidden(l, given->at, given->value);
 	if (url == NULL)
 		return;
 	object_load_presets(l, GROUP_UPSTREAM, receiver);
 	receiver->host = HOST_TARGET;
 	receiver->targets = loader_alloc(l, sizeof *receiver->targets);
-	size_t len = length_of_authority(url);
+	for (size_t i = 0; i < 2 && len == 0; i++)
+		if (!strncasecmp(url, schemes[i], strlen(schemes[i])))
+			len = strlen(schemes[i]);
 	if (len == 0) {
 		complaints_at(l, given->at, "must be a URL: "
 		    "https://HOST[:PORT]/PATH or http://HOST[:PORT]/PATH");
 		return;
 	}
+	len += strcspn(url + len, "/?#");
 	url_add_target(l, given->at,
 	    arena_str(l->conf->arena, span_of(url, len)), receiver);
 	if (receiver->n_targets == 0)

@@ -89,9 +89,10 @@ token_set_new(const char *name, const char *ca, char **ret_wrong)
 	s->keys = token_keys_publish(keys);
 	if (url)
 		s->fetch = token_fetch_new(s->name, s->ca, s->keys);
-	else if (keys == NULL)
-		token_set_free(&set);
-	return set;
+	if (url || keys != NULL)
+		return set;
+	token_set_free(set);
+	return NULL;
 }
 
 static void
@@ -107,12 +108,10 @@ unref(struct shared_set *s)
 }
 
 void
-token_set_free(struct token_set **set)
+token_set_free(void *set)
 {
-	if (*set != NULL)
-		unref((*set)->shared);
-	free(*set);
-	*set = NULL;
+	unref(((struct token_set *)set)->shared);
+	free(set);
 }
 
 bool

@@ -21,8 +21,7 @@ bool token_set_is_url(const char *name);
  */
 MUST_USE struct token_set *token_set_new(
     const char *name, const char *ca, char **ret_wrong);
-/* Nulls the pointer; NULL is accepted. */
-void token_set_free(struct token_set **set);
+void token_set_free(void *set);
 /*
  * Has a set that nobody else knows yet the same keys, from now on, as another
  * one; false: they do not have the URL in common, or the file, where that is

@@ -76,7 +76,7 @@ check_run(const struct command_line *line)
 		    complaints.list[i].warning && !line->strict;
 	if (valid && line->explain && line->as_json) {
 		/* It is a configuration itself. */
-		json_t *all = show_conf(conf);
+		json_t *all = show_group(GROUP_ROOT, conf);
 		print_json(all);
 		json_decref(all);
 	} else if (line->as_json) {

@@ -62,10 +62,16 @@ value_text(json_t *value)
 	return text;
 }
 
+/* Of the option of a group that fills the field; there is one. */
 static char *
 option_text(enum group group, size_t offset, const void *base)
 {
-	json_t *value = show_option(option_at(group, offset), base);
+	size_t i = 0;
+	while (i < n_options &&
+	    (options[i].group != group || options[i].offset != offset))
+		i++;
+	must(i < n_options);
+	json_t *value = show_option(&options[i], base);
 	char *text = value_text(value);
 	json_decref(value);
 	return text;

@@ -121,12 +121,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 	log_level = (int)next->log_level;
 	certificates_log(next);
 	/* The rest of what leads to the store's Redis waits for a restart. */
-	if (conf_restart_keeps_certificates(s->conf, next))
-		swappable_swap(s->conf->store.redis.tls.credentials,
-		    next->store.redis.tls.credentials);
-	if (conf_restart_keeps_login(s->conf, next))
-		swappable_swap(
-		    s->conf->store.redis.login, next->store.redis.login);
+	conf_restart_renew(s->conf, next);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	conf_share_keys(next, s->now);
 	s->adopting = s->conf->workers;
@@ -345,7 +340,7 @@ run_until_ended(struct serve *s)
 	s->addresses = mem_zero(s->listeners.count * sizeof *s->addresses);
 	for (size_t i = 0; i < s->listeners.count; i++)
 		s->addresses[i] = s->listeners.list[i].text;
-	if (conf_has_sentinels(s->conf))
+	if (s->conf->store.redis.sentinels.count > 0)
 		s->sentinels = sentinel_monitor_new(s->loop, s->conf,
 		    &s->conf->store.redis, store_health_master(s->health));
 	start_workers(s);

@@ -55,7 +55,7 @@ examine_info(const struct conf *conf, struct dialled *redis, char **ret_message)
 		return STARTUP_CHECK_WELL;
 	}
 	*ret_message = mem_text(info_fault_messages[fault]);
-	return fault == FAULT_ROLE && conf_has_sentinels(conf)
+	return fault == FAULT_ROLE && conf->store.redis.sentinels.count > 0
 		   ? STARTUP_CHECK_UNREACHABLE
 		   : STARTUP_CHECK_REFUSED;
 }
