@@ -218,25 +218,20 @@ forget_proxied(struct proxied *p)
 	task_rest(p->all->loop, p, free);
 }
 
+/* Refused, if there is a reason to tell. */
 static void
-drop(struct proxied *p)
-{
-	close(p->arrival.fd);
-	places_give(p->all->places);
-	forget_proxied(p);
-}
-
-static void
-refuse_proxied(struct proxied *p, const char *why)
+drop(struct proxied *p, const char *why)
 {
 	int64_t count;
-	if (log_rate_is_due(&p->all->refused, &count)) {
+	if (why != NULL && log_rate_is_due(&p->all->refused, &count)) {
 		struct logline line = log_begin(EV_proxy_refused);
 		log_int(&line, "connections", count);
 		log_str(&line, "why", why);
 		log_end(&line);
 	}
-	drop(p);
+	close(p->arrival.fd);
+	places_give(p->all->places);
+	forget_proxied(p);
 }
 
 /* Only what belongs to the header is taken out of the socket. */
@@ -256,17 +251,17 @@ on_bytes(void *arg, unsigned events)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
-			drop(p);
+			drop(p, NULL);
 			return;
 		}
 		state = take(&p->header, bytes, (size_t)n, &used);
 		if (state == TAKEN_WRONG) {
-			refuse_proxied(p, "malformed");
+			drop(p, "malformed");
 			return;
 		}
 		if (recv(p->arrival.fd, bytes, used, MSG_DONTWAIT) !=
 		    (ssize_t)used) {
-			drop(p);
+			drop(p, NULL);
 			return;
 		}
 	}
@@ -283,7 +278,7 @@ on_bytes(void *arg, unsigned events)
 static void
 on_deadline(void *arg)
 {
-	refuse_proxied(arg, "late");
+	drop(arg, "late");
 }
 
 void
@@ -309,5 +304,5 @@ proxy_protocol_end(struct proxy_protocol *all)
 {
 	struct proxied *p;
 	LIST_EACH(p, &all->list, link)
-		drop(p);
+		drop(p, NULL);
 }

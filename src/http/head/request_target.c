@@ -205,16 +205,6 @@ join_slashes(char *path, size_t len, bool coded)
 	return out > 0 ? span_of(path, out) : SPAN("/");
 }
 
-/* What a decoded path is to those who take a coded slash for a slash. */
-static bool
-finish_path(char *path, size_t len, bool *climbs, struct span *ret_path)
-{
-	if (!resolve_dots(path, &len, true, climbs))
-		return false;
-	*ret_path = join_slashes(path, len, true);
-	return true;
-}
-
 /*
  * Spelled in one way only: nothing is coded, and no segment is empty or begins
  * with a dot.
@@ -249,11 +239,14 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	char *other = memchr(out, CODED_SLASH, len)
 	    ? arena_str(arena, span_of(out, len))
 	    : NULL;
-	if (!finish_path(out, len, &target->climbs, &target->spelling))
+	/* What it is to those who take a coded slash for a slash. */
+	size_t out_len = len;
+	if (!resolve_dots(out, &out_len, true, &target->climbs))
 		return false;
+	target->spelling = join_slashes(out, out_len, true);
 	if (other == NULL)
 		return true;
-	/* To those who do not take a coded slash for a slash. */
+	/* And to those who do not take a coded slash for a slash. */
 	if (!resolve_dots(other, &len, false, &target->climbs))
 		return false;
 	char *left = arena_str(arena, span_of(other, len));
@@ -264,8 +257,10 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	target->others[0] = join_slashes(other, len, false);
 	target->others[1] = join_slashes(left, len, false);
 	target->n_others = REQUEST_TARGET_OTHERS;
-	return finish_path(
-	    again, len, &target->climbs, &target->others[2]);
+	if (!resolve_dots(again, &len, true, &target->climbs))
+		return false;
+	target->others[2] = join_slashes(again, len, true);
+	return true;
 }
 
 /* --- all of it --- */

@@ -37,38 +37,33 @@ folder_of(const char *path)
 			       : mem_str(span_of(path, (size_t)(slash - path)));
 }
 
-/* --- state_dir --- */
-
-/* 0, or an errno.  A folder that is not there is made at the start. */
-static int
-try_folder(const char *path)
-{
-	struct stat st;
-	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
-		return ENOTDIR;
-	if (access(path, W_OK | X_OK) == 0)
-		return 0;
-	if (errno != ENOENT)
-		return errno;
-	char *above = folder_of(path);
-	int error = access(above, W_OK | X_OK) == 0 ? 0 : errno;
-	free(above);
-	return error;
-}
-
-/* Whoever looks as root does it for another: the unit's user, if there is. */
+/*
+ * What makes a folder for the gateway; or, of a file that is there, closes it
+ * to others so that the gateway can read it still.  Whoever looks as root does
+ * it for another: the unit's user, if there is.
+ */
 static char *
-command_to_make(const char *path)
+command_for(const char *path, const struct stat *st)
 {
 	bool root = geteuid() == 0;
 	const struct passwd *user =
 	    root ? getpwnam(unit_user) : getpwuid(geteuid());
-	char *quoted = shell_quote(path);
-	char *made = mem_printf("%sinstall -d -m 0700 -o %s %s",
-	    root ? "" : "sudo ", user != NULL ? user->pw_name : "USER", quoted);
+	char *quoted = shell_quote(path), *made;
+	if (st == NULL)
+		made = mem_printf("%sinstall -d -m 0700 -o %s %s",
+		    root ? "" : "sudo ",
+		    user != NULL ? user->pw_name : "USER", quoted);
+	else if (user == NULL || st->st_uid == user->pw_uid ||
+		 st->st_gid == user->pw_gid)
+		made = mem_printf("chmod 640 %s", quoted);
+	else
+		made = mem_printf("chgrp %u %s && chmod 640 %s",
+		    (unsigned)user->pw_gid, quoted, quoted);
 	free(quoted);
 	return made;
 }
+
+/* --- state_dir --- */
 
 /* In one that is not there yet all is well. */
 static void
@@ -77,13 +72,23 @@ look_at_state_dir(struct doctor *doctor)
 	const char *path = doctor->conf->state_dir;
 	struct stat st;
 	struct statvfs fs;
-	int error = try_folder(path);
+	bool there = stat(path, &st) == 0;
+	bool folder = there && S_ISDIR(st.st_mode);
+	int error = there && !folder                  ? ENOTDIR
+		    : access(path, W_OK | X_OK) != 0 ? errno
+						     : 0;
+	/* It is made at the start. */
+	if (error == ENOENT) {
+		char *above = folder_of(path);
+		error = access(above, W_OK | X_OK) == 0 ? 0 : errno;
+		free(above);
+	}
 	if (error != 0)
 		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
-		    command_to_make(error == ENOTDIR ? usual_state_dir : path));
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	    (st.st_mode & 077) != 0)
+		    command_for(
+			error == ENOTDIR ? usual_state_dir : path, NULL));
+	if (folder && (st.st_mode & 077) != 0)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf(
 			"%s (mode %04o)", path, (unsigned)st.st_mode & 07777),
@@ -148,22 +153,6 @@ is_open_to_all(const char *path)
 	return open;
 }
 
-/* So that the gateway can read it still. */
-static char *
-command_to_close(const char *path, const struct stat *st)
-{
-	const struct passwd *user =
-	    geteuid() == 0 ? getpwnam(unit_user) : getpwuid(geteuid());
-	char *quoted = shell_quote(path);
-	char *made = user == NULL || st->st_uid == user->pw_uid ||
-			     st->st_gid == user->pw_gid
-			 ? mem_printf("chmod 640 %s", quoted)
-			 : mem_printf("chgrp %u %s && chmod 640 %s",
-			       (unsigned)user->pw_gid, quoted, quoted);
-	free(quoted);
-	return made;
-}
-
 static void
 look_at_secret(struct doctor *doctor, const char *pointer, const char *path)
 {
@@ -181,7 +170,7 @@ look_at_secret(struct doctor *doctor, const char *pointer, const char *path)
 			st.st_mode & S_IWOTH ? "change" : "", path,
 			owner != NULL ? owner->pw_name : "nobody we know",
 			(unsigned)st.st_mode & 07777),
-		    command_to_close(path, &st));
+		    command_for(path, &st));
 	}
 	free(real);
 }
@@ -238,29 +227,24 @@ trouble_of_host(const char *host)
 	return error != 0 ? mem_text(strerror(error)) : NULL;
 }
 
-/* The same, of a socket that is to be at a path. */
-static char *
-trouble_of_path(const char *path)
-{
-	struct stat st;
-	char *above = folder_of(path);
-	int error = stat(above, &st) != 0  ? errno
-		    : !S_ISDIR(st.st_mode) ? ENOTDIR
-					   : 0;
-	char *words = error == 0 ? NULL
-				 : mem_printf("the folder %s: %s", above,
-				       strerror(error));
-	free(above);
-	return words;
-}
-
 static void
 look_at_address(struct doctor *doctor, const char *pointer,
     const struct address *address, const char *group)
 {
-	char *words = address->kind == ADDRESS_UNIX
-			  ? trouble_of_path(address->host)
-			  : trouble_of_host(address->host);
+	char *words = NULL;
+	if (address->kind == ADDRESS_UNIX) {
+		struct stat st;
+		char *above = folder_of(address->host);
+		int error = stat(above, &st) != 0  ? errno
+			    : !S_ISDIR(st.st_mode) ? ENOTDIR
+						   : 0;
+		if (error != 0)
+			words = mem_printf(
+			    "the folder %s: %s", above, strerror(error));
+		free(above);
+	} else {
+		words = trouble_of_host(address->host);
+	}
 	errno = 0;
 	if (words == NULL && group != NULL && getgrnam(group) == NULL &&
 	    errno == 0)

@@ -28,7 +28,7 @@ struct knock {
 	struct loop *loop;
 	struct connection *connection;
 	int error;         /* 0, or that of connection_open() */
-	char message[256]; /* libcurl's about the error; "" for none */
+	char message[256]; /* about the error, libcurl's if it has one */
 	/* The beginning of the answer to OPTIONS: */
 	size_t len;
 	char head[sizeof "HTTP/1.1 200" - 1];
@@ -71,9 +71,10 @@ on_made(void *arg, int error)
 {
 	struct knock *knock = arg;
 	knock->error = error;
+	const char *why = knock->connection->why;
 	if (error != 0)
 		snprintf(knock->message, sizeof knock->message, "%s",
-		    knock->connection->why);
+		    *why != '\0' ? why : error_message(error));
 	end_knock(knock);
 }
 
@@ -199,13 +200,6 @@ judge_error(const struct knock *knock, char **ret_remedy)
 	return FINDING_upstream_tls;
 }
 
-static char *
-said_of(const struct knock *knock, const char *place)
-{
-	return mem_printf("%s: %s", place,
-	    knock->message[0] ? knock->message : error_message(knock->error));
-}
-
 /* spared: another target of its upstream takes what this one cannot. */
 static void
 judge_target(struct doctor *doctor, const char *where,
@@ -227,7 +221,8 @@ judge_target(struct doctor *doctor, const char *where,
 		findings_skip(doctor, FINDING_target_down,
 		    "no other target takes the requests of one that fails");
 	}
-	findings_add(doctor, name, where, said_of(knock, target->url),
+	findings_add(doctor, name, where,
+	    mem_printf("%s: %s", target->url, knock->message),
 	    remedy != NULL ? remedy : mem_text(target->url));
 }
 
@@ -266,7 +261,7 @@ look_at_receiver(struct doctor *doctor, const struct conf_relay *relay)
 	knock_at(&knock, &relay->receiver, target, 0, on_made);
 	if (knock.error != 0)
 		findings_add(doctor, FINDING_relay_receiver, where,
-		    said_of(&knock, place),
+		    mem_printf("%s: %s", place, knock.message),
 		    mem_printf("%s%s", place,
 			target->tls
 			    ? "; its certificate must be of an authority that "
