@@ -244,6 +244,12 @@ wrong_end(char c, bool named)
 	return "a comma is missing before this";
 }
 
+/* By whether it is doubted, and whether it is a brace. */
+static const char *const never_closed[2][2] = {
+    {"this [ is never closed", "this { is never closed"},
+    {"this [ seems to have no ], by the indentation",
+	"this { seems to have no }, by the indentation"}};
+
 /* --- all of it --- */
 
 struct wrong
@@ -263,13 +269,9 @@ wrong_of(struct span text, const struct json_fault *fault)
 	if (wrong.words != NULL)
 		return wrong;
 	if (at == end && fault->want != JSON_WANTS_COLON && last != ':') {
-		static const char *const never[2][2] = {
-		    {"this [ is never closed", "this { is never closed"},
-		    {"this [ seems to have no ], by the indentation",
-			"this { seems to have no }, by the indentation"}};
 		at = doubted != NULL ? doubted : open;
 		return (struct wrong){
-		    at, never[doubted != NULL][*at == '{'], NULL};
+		    at, never_closed[doubted != NULL][*at == '{'], NULL};
 	}
 	if (last == ',' && c == (named ? '}' : ']'))
 		return (struct wrong){before, named

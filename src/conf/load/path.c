@@ -159,22 +159,6 @@ wrong_status(const struct conf *conf, const struct conf_route *route,
 	return NULL;
 }
 
-/* Of two that are the same, the second is wrong. */
-static bool
-own_is_taken(const struct conf *conf, const struct conf_route *of,
-    const struct conf_route *own)
-{
-	for (const struct conf_route *r = conf->routes; r <= of; r++) {
-		bool status = r->status != NULL && r->status != own &&
-		    !strcmp(own->path, r->status->path);
-		bool policy = r->policy != NULL && r != of &&
-		    !strcmp(own->path, r->policy->path);
-		if (status || policy)
-			return true;
-	}
-	return false;
-}
-
 void
 path_finish_own(struct loader *l, const struct json_place *at,
     const struct conf_route *route, struct conf_route *own,
@@ -182,12 +166,19 @@ path_finish_own(struct loader *l, const struct json_place *at,
 {
 	struct span name = SPAN("");
 	const char *wrong = NULL;
+	bool taken = false;
+	/* Of two that are the same, the second is wrong. */
+	for (const struct conf_route *r = l->conf->routes; r <= route; r++)
+		taken |= (r->status != NULL && r->status != own &&
+			     !strcmp(own->path, r->status->path)) ||
+		    (r->policy != NULL && r != route &&
+			!strcmp(own->path, r->policy->path));
 	if (route->idempotency == NULL)
 		wrong = "without \"idempotency\" it has no keys";
 	else if (route->observes)
 		wrong = "a route that observes promises nothing of its keys: "
 			"leave this out until \"mode\" is \"enforce\"";
-	else if (own_is_taken(l->conf, route, own))
+	else if (taken)
 		wrong = "the gateway answers there already";
 	else if (kind == ROUTE_STATUS && route->idempotency->headers.count == 0)
 		wrong = "\"header\" is empty: clients have no key to ask about";

@@ -25,20 +25,15 @@ struct checked {
 #define COMPLAIN(c, path, ...) \
 	complaints_at_member((c)->l, (c)->at, path, __VA_ARGS__)
 
-static bool
-reads(const struct checked *c, enum broker_kind kind)
-{
-	return c->source->broker->kind == kind;
-}
-
 /* --- what a message has --- */
 
 static const char *
 missing_variable(const struct checked *c, enum template_kind kind)
 {
 	const struct conf_columns *columns = &c->source->columns;
-	bool table = reads(c, BROKER_POSTGRES);
-	if (kind == TEMPLATE_KEY && !reads(c, BROKER_KAFKA))
+	const enum broker_kind broker = c->source->broker->kind;
+	bool table = broker == BROKER_POSTGRES;
+	if (kind == TEMPLATE_KEY && broker != BROKER_KAFKA)
 		return "{key}: the messages of this broker have no key";
 	if (kind == TEMPLATE_ENTITY && !table)
 		return "{entity}: only the rows of a table have one";
@@ -73,7 +68,8 @@ check_parts(const struct checked *c)
 {
 	static const char no_headers[] = "\"columns.headers\" is needed too";
 	const struct conf_source *source = c->source;
-	bool table = reads(c, BROKER_POSTGRES);
+	const enum broker_kind broker = source->broker->kind;
+	bool table = broker == BROKER_POSTGRES;
 	bool has_headers = !table || source->columns.headers != NULL;
 	struct json_place request = {c->at, "request", 0};
 	struct json_place path = {&request, "path", 0};
@@ -88,7 +84,7 @@ check_parts(const struct checked *c)
 		COMPLAIN(c, "key", "%s", no_headers);
 	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
 		COMPLAIN(c, "order_by", "%s", no_headers);
-	if (source->order_by == SOURCE_ORDER_KEY && !reads(c, BROKER_KAFKA))
+	if (source->order_by == SOURCE_ORDER_KEY && broker != BROKER_KAFKA)
 		COMPLAIN(c, "order_by",
 		    "the messages of this broker have no key");
 	if (source->order_by == SOURCE_ORDER_ENTITY && !table)

@@ -21,12 +21,6 @@ struct message_places {
 	size_t count;
 };
 
-static bool
-is_table(const struct conf_source *source)
-{
-	return source->broker->kind == BROKER_POSTGRES;
-}
-
 /* --- whether two are one --- */
 
 static bool
@@ -109,13 +103,14 @@ add_places(struct loader *l, struct message_places *places,
     const struct json_place *at, struct conf_source *source)
 {
 	bool kafka = source->broker->kind == BROKER_KAFKA;
-	const char *read = is_table(source) ? source->table : source->stream;
+	bool table = source->broker->kind == BROKER_POSTGRES;
+	const char *read = table ? source->table : source->stream;
 	if (source->dead_letters == NULL && !kafka && read != NULL) {
 		source->dead_letters =
 		    conf_usual_dead_letters(l->conf->arena, source);
 		/* PostgreSQL would cut a longer name, and meet another one. */
 		const char *dot = strchr(source->dead_letters, '.');
-		if (is_table(source) &&
+		if (table &&
 		    strlen(dot ? dot + 1 : source->dead_letters) >
 			IDENTIFIER_MAX)
 			complaints_at_member(l, at, "table",
@@ -155,7 +150,7 @@ words_of_same(const struct message_place *a, const struct message_place *b)
 	if (a->which != READ || b->which != READ ||
 	    a->source->index <= b->source->index)
 		return NULL;
-	if (is_table(a->source))
+	if (a->broker->kind == BROKER_POSTGRES)
 		return "is read already by the source";
 	return !strcmp(a->source->group, b->source->group)
 	    ? "is read already, by the same group, by the source"

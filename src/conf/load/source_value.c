@@ -11,13 +11,6 @@
 #include "conf/load/unknown_private.h"
 #include "conf/words.h"
 
-/* Whether the value is an object, and no text that is elsewhere. */
-static bool
-is_object(const json_t *value)
-{
-	return json_is_object(value) && !text_is_one(value);
-}
-
 /* --- finish --- */
 
 /* A value of a column, as SQL reads it: a text, a number, true or false. */
@@ -73,7 +66,8 @@ void
 source_value_parse_finish(struct loader *l, const struct given *given)
 {
 	struct conf_finish finish = {NULL, NULL, NULL};
-	if (is_object(given->value)) {
+	/* One that stands for a text is none. */
+	if (json_is_object(given->value) && !text_is_one(given->value)) {
 		read_finish(l, given, &finish);
 	} else {
 		char *text = text_read(l, given->at, given->value);
@@ -147,7 +141,8 @@ source_value_parse_chosen(struct loader *l, const struct given *given)
 		*chosen = words;
 	} else if (json_is_array(given->value)) {
 		complaints_at(l, given->at, "must not be empty");
-	} else if (is_object(given->value)) {
+	} else if (json_is_object(given->value) &&
+	    !text_is_one(given->value)) {
 		*header = list_read_member(
 		    l, given, "header", TYPE_MESSAGE_HEADERS);
 		if (*header != NULL)

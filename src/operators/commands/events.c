@@ -176,7 +176,6 @@ read_on(struct events_command *command, char **ret_message)
 		return false;
 	while (command->line->follow && !interrupted && !ferror(stdout)) {
 		wait_ms(command, AGAIN_MS);
-		events_query_again(command->query);
 		if (!print_events(command, ret_message))
 			return false;
 	}

@@ -10,7 +10,6 @@
 #include "base/loop/fd_reserve.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/swappable.h"
 #include "conf/load/certificates.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"

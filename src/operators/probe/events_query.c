@@ -339,14 +339,10 @@ events_query_next(
 			found = shard;
 	}
 	*ret_event = found != NULL ? found->list[found->at++].message : NULL;
-	return true;
-}
-
-void
-events_query_again(struct events_query *query)
-{
+	/* The next time there may be more. */
 	for (size_t i = 0; i < query->n_shards; i++)
-		query->shards[i].more = true;
+		query->shards[i].more |= found == NULL && query->follow;
+	return true;
 }
 
 /* --- connections --- */
@@ -401,6 +397,7 @@ events_query_connect(struct events_query *query, char **ret_message)
 	    ? connect_masters(query, ret_message)
 	    : add_server(query, servers_dial(query->conf, at, ret_message),
 		  ret_message);
-	events_query_again(query);
+	for (size_t i = 0; i < query->n_shards; i++)
+		query->shards[i].more = true;
 	return ok && read_shards(query, false, ret_message);
 }

@@ -36,10 +36,8 @@ MUST_USE bool events_query_connect(
     struct events_query *query, char **ret_message);
 /*
  * The next event in *ret_event, which the caller drops; NULL there: there is no
- * more now.  False: the connection has to be made anew, with a message that the
- * caller frees.
+ * more now, and with follow there may be later.  False: the connection has to
+ * be made anew, with a message that the caller frees.
  */
 MUST_USE bool events_query_next(
     struct events_query *query, json_t **ret_event, char **ret_message);
-/* There may be more by now. */
-void events_query_again(struct events_query *query);
