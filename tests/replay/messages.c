@@ -103,7 +103,7 @@ check_state(const struct delivery *d, unsigned message,
 		return;
 	CHECK(state == expected || (expected != 'C' && !is_alone()),
 	    "message %u ends as %s, and its record is '%c'", message + 1,
-	    source_meter_outcome(outcome), state);
+	    source_meter_outcomes[outcome], state);
 }
 
 static bool
@@ -130,7 +130,7 @@ check_reason(const struct delivery *d, unsigned message)
 	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
 		CHECK(d->reason != seen[i].reason || seen[i].is_true,
 		    "message %u is a dead letter: %s", message + 1,
-		    source_meter_outcome(d->reason));
+		    source_meter_outcomes[d->reason]);
 	/* What was a letter already had its record then. */
 	if (d->was_letter)
 		return;
@@ -153,7 +153,7 @@ check_plain(const struct delivery *d, unsigned message, enum message_outcome o)
 	    o == MESSAGE_EXECUTED || o == MESSAGE_DUPLICATE || refused;
 	CHECK(stored || o == MESSAGE_STALE || o == MESSAGE_DROPPED,
 	    "message %u is acknowledged away: %s", message + 1,
-	    source_meter_outcome(o));
+	    source_meter_outcomes[o]);
 	CHECK(o != MESSAGE_DROPPED || world.dropped,
 	    "message %u is dropped by nobody", message + 1);
 	if (!stored)
@@ -170,9 +170,9 @@ check_end(unsigned message, enum message_outcome outcome, const char *how)
 	CHECK(world.scenario->ends == 0 ||
 		(world.scenario->ends & 1u << outcome) != 0,
 	    "message %u ends as %s", message + 1,
-	    source_meter_outcome(outcome));
+	    source_meter_outcomes[outcome]);
 	world_say("  message %u: %s%s", message + 1,
-	    source_meter_outcome(outcome), how);
+	    source_meter_outcomes[outcome], how);
 }
 
 /* A letter is done with; or its broker is to acknowledge it at last. */
@@ -380,8 +380,7 @@ check_counts(const struct source *s, const struct sums *sums)
 	const struct tally *tally = sums->tally;
 	for (unsigned i = 0; i < MESSAGE_COUNT_; i++) {
 		uint64_t count = counter_read(&s->meter->outcomes[i]);
-		const char *name =
-		    source_meter_outcome((enum message_outcome)i);
+		const char *name = source_meter_outcomes[i];
 		bool rests = i == MESSAGE_HELD || i == MESSAGE_RETRIED;
 		CHECK(i == MESSAGE_WAITED ||
 			is_counted(

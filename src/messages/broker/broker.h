@@ -88,16 +88,7 @@ enum broker_loss {
 	BROKER_LOSS_COUNT_,
 };
 
-static inline const char *
-broker_loss_word(enum broker_loss how)
-{
-	static const char *const words[BROKER_LOSS_COUNT_] = {
-	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
-	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
-	    [BROKER_DELETED] = "deleted",
-	};
-	return words[how];
-}
+extern const char *const broker_losses[BROKER_LOSS_COUNT_];
 
 /* How a transaction ended in which something was put. */
 enum broker_transaction {

@@ -106,6 +106,12 @@ reader_flight_forget_queue(struct broker_reader *reader)
 
 /* --- what is not in flight any more, and was not finished --- */
 
+const char *const broker_losses[BROKER_LOSS_COUNT_] = {
+    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
+    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
+    [BROKER_DELETED] = "deleted",
+};
+
 void
 reader_flight_recall(struct broker_reader *reader, const void *token)
 {
@@ -123,7 +129,7 @@ reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
 {
 	struct logline line = log_begin(EV_source_lost);
 	log_str(&line, "source", reader->source->name);
-	log_str(&line, "how", broker_loss_word(how));
+	log_str(&line, "how", broker_losses[how]);
 	log_int(&line, "count", (int64_t)count);
 	if (position.len > 0)
 		log_cut(&line, "position", position, 200);

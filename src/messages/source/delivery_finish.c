@@ -188,7 +188,7 @@ delivery_finish_sought(struct machine *machine)
 	enum message_outcome outcome = 0;
 	while (outcome < MESSAGE_COUNT_ &&
 	    !span_eq(d->letter.reason,
-		span_str(source_meter_outcome(outcome))))
+		span_str(source_meter_outcomes[outcome])))
 		outcome++;
 	d->outcome = d->reason =
 	    outcome < MESSAGE_COUNT_ ? outcome : MESSAGE_UNKNOWN;

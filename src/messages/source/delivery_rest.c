@@ -231,7 +231,7 @@ delivery_rest_rejected(struct delivery *d)
 		log_str(&line, "source", d->source->source->name);
 		log_cut(&line, "position", d->message->position, 256);
 		log_str(&line, d->buried ? "reason" : "outcome",
-		    source_meter_outcome(d->buried ? d->reason : d->outcome));
+		    source_meter_outcomes[d->buried ? d->reason : d->outcome]);
 		log_int(&line, "bytes", (int64_t)d->message->bytes);
 		log_str(&line, "error", d->finish.refused);
 		log_end(&line);

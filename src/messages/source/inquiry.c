@@ -9,16 +9,11 @@
 
 /* --- words and ids --- */
 
-const char *
-inquiry_word(enum message_state state)
-{
-	static const char *const words[MESSAGE_STATES_] = {
+const char *const inquiry_words[MESSAGE_STATES_] = {
 #define MESSAGE_STATE(name, word) word,
 #include "tbl/message_states.h"
 #undef MESSAGE_STATE
-	};
-	return words[state];
-}
+};
 
 /* Of base64url: ids are in the order of the bytes that they stand for. */
 static int

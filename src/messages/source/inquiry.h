@@ -121,8 +121,8 @@ struct inquiry_op {
 	struct inquiry *inquiry; /* with its answer once op is done */
 };
 
-/* The contract's word. */
-const char *inquiry_word(enum message_state state);
+/* The contract's words. */
+extern const char *const inquiry_words[MESSAGE_STATES_];
 /* As memcmp of what two ids stand for; any other text has its place, too. */
 int inquiry_compare_ids(struct span a, struct span b);
 /* The id of a message, base64url, in the arena. */

@@ -109,7 +109,7 @@ message_end_letter(const struct delivery *d, struct letter *ret_letter)
 	const struct answer *answer = d->c.arena != NULL ? d->c.answer : NULL;
 	*ret_letter = message_end_letter_of(d->message);
 	ret_letter->name = delivery_letter_name(d);
-	ret_letter->reason = span_str(source_meter_outcome(d->reason));
+	ret_letter->reason = span_str(source_meter_outcomes[d->reason]);
 	ret_letter->key_id = span_str(d->key_hex);
 	if (d->route != NULL)
 		ret_letter->route = span_str(d->route);
@@ -222,9 +222,9 @@ message_end_log(const struct delivery *d)
 	struct logline line = log_begin_as(EV_message, d->buried);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "outcome", source_meter_outcome(d->outcome));
+	log_str(&line, "outcome", source_meter_outcomes[d->outcome]);
 	if (d->buried)
-		log_str(&line, "reason", source_meter_outcome(d->reason));
+		log_str(&line, "reason", source_meter_outcomes[d->reason]);
 	/* Another reader has finished it. */
 	if (d->finish.finished == BROKER_NOT_PENDING)
 		log_word(&line, "elsewhere", "true");

@@ -4,28 +4,17 @@
 #include "base/mem.h"
 #include "messages/source/source_meter.h"
 
-static const char *const words[MESSAGE_COUNT_] = {
+const char *const source_meter_outcomes[MESSAGE_COUNT_] = {
 #define MESSAGE_OUTCOME(name, word) [MESSAGE_##name] = word,
 #include "tbl/message_outcomes.h"
 };
 
-const char *
-source_meter_outcome(enum message_outcome outcome)
-{
-	return words[outcome];
-}
-
-const char *
-source_meter_transaction(enum broker_transaction how)
-{
-	static const char *const ends[BROKER_TRANSACTION_COUNT_] = {
-	    [BROKER_COMMITTED] = "committed",
-	    [BROKER_ABORTED] = "aborted",
-	    [BROKER_FENCED] = "fenced",
-	    [BROKER_UNCLEAR] = "unclear",
-	};
-	return ends[how];
-}
+const char *const source_meter_transactions[BROKER_TRANSACTION_COUNT_] = {
+    [BROKER_COMMITTED] = "committed",
+    [BROKER_ABORTED] = "aborted",
+    [BROKER_FENCED] = "fenced",
+    [BROKER_UNCLEAR] = "unclear",
+};
 
 struct source_meter *
 source_meter_of(struct source_meter *_Atomic *meters, const char *name,

@@ -58,5 +58,6 @@ struct source_meter *source_meter_of(struct source_meter *_Atomic *meters,
 void source_meter_clear(struct source_meter *_Atomic *meters);
 
 /* The contract's words. */
-const char *source_meter_outcome(enum message_outcome outcome);
-const char *source_meter_transaction(enum broker_transaction how);
+extern const char *const source_meter_outcomes[MESSAGE_COUNT_];
+extern const char *const
+    source_meter_transactions[BROKER_TRANSACTION_COUNT_];

@@ -48,12 +48,11 @@ static bool
 take_word(struct admin_request *a, struct span word)
 {
 	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
-		if (span_eq(word,
-			span_str(inquiry_word((enum message_state)i))))
+		if (span_eq(word, span_str(inquiry_words[i])))
 			return a->inquiry.inquiry->wanted[i] = true;
-	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_DEAD))))
+	if (span_eq(word, span_str(inquiry_words[MESSAGE_STATE_DEAD])))
 		return a->letter_list.dead = true;
-	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_PARKED))))
+	if (span_eq(word, span_str(inquiry_words[MESSAGE_STATE_PARKED])))
 		return a->letter_list.parked = true;
 	return false;
 }
@@ -129,7 +128,7 @@ message_json(const struct message_view *view)
 	    "id",
 	    view->id.len > 0 ? answer_json_text(view->id) : json_null(),
 	    "source", answer_json_text(span_str(view->source)),
-	    "state", inquiry_word(view->state), "reason",
+	    "state", inquiry_words[view->state], "reason",
 	    view->reason != NULL ? answer_json_text(span_str(view->reason))
 				 : NULL,
 	    "position", answer_json_text(view->position), "route",
@@ -274,7 +273,7 @@ log_act(const struct admin_request *a, enum event event,
 	if (view != NULL) {
 		log_str(&line, "source", view->source);
 		log_cut(&line, "position", view->position, 256);
-		log_str(&line, "before", inquiry_word(view->state));
+		log_str(&line, "before", inquiry_words[view->state]);
 		if (view->key_id[0] != '\0')
 			log_str(&line, "key_id", view->key_id);
 	}

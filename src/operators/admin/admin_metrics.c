@@ -479,18 +479,18 @@ put_words(struct metrics *m, const struct source_meter *s)
 	    sum_of_source(s, offsetof(struct source_meter, transacts), 0) > 0;
 	if (m->id == METRIC_MESSAGES)
 		for (unsigned i = 0; i < MESSAGE_COUNT_; i++)
-			put_word(m, s, "outcome", source_meter_outcome(i), i);
+			put_word(m, s, "outcome", source_meter_outcomes[i], i);
 	else if (m->id == METRIC_DEAD_LETTERS)
 		for (unsigned i = 0; i < REASONS; i++)
 			put_word(m, s, "reason",
-			    source_meter_outcome(reasons[i]), reasons[i]);
+			    source_meter_outcomes[reasons[i]], reasons[i]);
 	else if (m->id == METRIC_SOURCE_LOST)
 		for (unsigned i = 0; i < BROKER_LOSS_COUNT_; i++)
-			put_word(m, s, "how", broker_loss_word(i), i);
+			put_word(m, s, "how", broker_losses[i], i);
 	else if (transacts)
 		for (unsigned i = 0; i < BROKER_TRANSACTION_COUNT_; i++)
-			put_word(m, s, "result", source_meter_transaction(i),
-			    i);
+			put_word(
+			    m, s, "result", source_meter_transactions[i], i);
 }
 
 static void
