@@ -128,11 +128,11 @@ members_end(struct worker_part *part)
 	brokers_abandon(all->worker->loop);
 }
 
-struct members *
+void *
 members_of(const struct worker *worker, const struct worker_part_kind *kind)
 {
 	struct worker_part *part = worker->parts;
 	while (part != NULL && part->kind != kind)
 		part = part->next;
-	return (struct members *)part;
+	return part;
 }

@@ -59,6 +59,6 @@ void members_over(struct worker_part *part);
 bool members_are_idle(const struct worker_part *part);
 void members_end(struct worker_part *part);
 
-/* That worker's part of that kind; NULL: it has none. */
-struct members *members_of(
+/* That worker's part of that kind, as its own struct; NULL: it has none. */
+void *members_of(
     const struct worker *worker, const struct worker_part_kind *kind);

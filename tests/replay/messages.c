@@ -37,7 +37,8 @@ struct source *
 messages_source(const struct gateway *g)
 {
 	const struct sources *all =
-	    g->worker != NULL ? sources_of(g->worker) : NULL;
+	    g->worker != NULL ? members_of(g->worker, &sources_kind)
+			      : NULL;
 	return all != NULL
 	    ? LIST_FIRST(&all->members.list, struct source, member.item)
 	    : NULL;

@@ -784,9 +784,3 @@ const struct worker_part_kind relays_kind = {
     .end = members_end,
     .free = relays_free,
 };
-
-struct relays *
-relays_of(const struct worker *worker)
-{
-	return (struct relays *)members_of(worker, &relays_kind);
-}

@@ -30,7 +30,9 @@ struct relay_meter {
 	} said;
 };
 
-/* The relays of one worker, as its part (members.h), and what they count. */
+/*
+ * The relays of one worker, as its part (members_of), and what they count.
+ */
 struct relays {
 	struct members members; /* first; struct relay_run, by member */
 	struct relay_meter *_Atomic meters; /* any thread reads them */
@@ -38,7 +40,5 @@ struct relays {
 
 extern const struct worker_part_kind relays_kind;
 
-/* The relays of that worker; NULL: it has none. */
-struct relays *relays_of(const struct worker *worker);
 /* What is said of a relay.  Any thread. */
 struct relay_said relays_said(struct relay_meter *meter);

@@ -65,9 +65,3 @@ const struct worker_part_kind sources_kind = {
     .end = members_end,
     .free = sources_free,
 };
-
-struct sources *
-sources_of(const struct worker *worker)
-{
-	return (struct sources *)members_of(worker, &sources_kind);
-}

@@ -3,13 +3,12 @@
 
 #include "messages/source/source.h"
 
-/* The sources of one worker, as its part (members.h), and what they count. */
+/*
+ * The sources of one worker, as its part (members_of), and what they count.
+ */
 struct sources {
 	struct members members; /* first; struct source, by member */
 	struct source_meter *_Atomic meters; /* any thread reads them */
 };
 
 extern const struct worker_part_kind sources_kind;
-
-/* The sources of that worker; NULL: it has none. */
-struct sources *sources_of(const struct worker *worker);

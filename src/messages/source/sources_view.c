@@ -189,7 +189,7 @@ add_messages(struct inquiry *inquiry, struct sources *sources)
 bool
 sources_view(struct inquiry *inquiry, struct worker *worker)
 {
-	struct sources *sources = sources_of(worker);
+	struct sources *sources = members_of(worker, &sources_kind);
 	struct source *s;
 	if (sources == NULL)
 		return true;

@@ -394,7 +394,8 @@ put_unknown_age(struct metrics *m)
 static const struct source_meter *
 first_meter(const struct metrics *m, int64_t worker)
 {
-	const struct sources *sources = sources_of(m->workers[worker]);
+	const struct sources *sources =
+	    members_of(m->workers[worker], &sources_kind);
 	return sources != NULL ? atomic_load(&sources->meters) : NULL;
 }
 
@@ -534,7 +535,8 @@ put_relays(struct metrics *m)
 {
 	bool gauge = m->id == METRIC_RELAY_LAG || m->id == METRIC_RELAY_UP;
 	for (int64_t i = 0; i < m->n_workers; i++) {
-		const struct relays *relays = relays_of(m->workers[i]);
+		const struct relays *relays =
+		    members_of(m->workers[i], &relays_kind);
 		const struct relay_meter *r =
 		    relays != NULL ? relays->meters : NULL;
 		for (; r != NULL; r = r->next)

@@ -121,7 +121,8 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	    "broker", broker != NULL ? broker->name : NULL,
 	    "topic", relay->topic, "table", relay->table);
 	for (int64_t i = 0; i < admin->conf->workers && m == NULL; i++) {
-		const struct relays *relays = relays_of(admin->workers[i]);
+		const struct relays *relays =
+		    members_of(admin->workers[i], &relays_kind);
 		m = relays != NULL ? relays->meters : NULL;
 		while (m != NULL && strcmp(m->name, relay->name) != 0)
 			m = m->next;
