@@ -224,6 +224,7 @@ sbench_shift(struct sbench_reader *r)
 	struct broker_message *message = r->first;
 	assert_non_null(message);
 	r->first = message->next;
+	message->next = NULL;
 	if (r->first == NULL)
 		r->end = &r->first;
 	return message;

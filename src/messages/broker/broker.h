@@ -59,24 +59,16 @@ struct broker_message {
 	void *token; /* the client's own; NULL: none */
 };
 
-/* Sets the pointer to NULL; *message may be NULL. */
+/* With those behind it, by next.  Sets the pointer to NULL, accepts NULL. */
 static inline void
 broker_message_free(struct broker_message **message)
 {
-	struct arena *arena = *message != NULL ? (*message)->arena : NULL;
+	struct broker_message *m = *message;
 	*message = NULL;
-	arena_free(&arena);
-}
-
-/* The same of a list, by next. */
-static inline void
-broker_messages_free(struct broker_message **messages)
-{
-	struct broker_message *m = *messages, *next;
-	*messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
+	while (m != NULL) {
+		struct arena *arena = m->arena;
+		m = m->next;
+		arena_free(&arena);
 	}
 }
 

@@ -102,9 +102,14 @@ broker_reader_health(const struct broker_reader *reader)
 	struct broker_health health = {.lag = -1};
 	const struct flight *next =
 	    LIST_FIRST(&reader->queue, struct flight, of_queue);
+	const struct trouble *first =
+	    LIST_FIRST(&reader->troubles, struct trouble, of_reader);
 	reader->driver->health(reader, &health);
 	health.next_bytes = next != NULL ? next->message->bytes : 0;
-	health.message = reader_trouble_words(reader);
+	/* Why the broker is away, or else what it refuses. */
+	health.message = reader->away != NULL ? reader->away
+	    : first != NULL                   ? first->words
+					      : "";
 	return health;
 }
 

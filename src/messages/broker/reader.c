@@ -9,6 +9,12 @@
 #include "messages/broker/driver.h"
 #include "messages/broker/reader.h"
 
+struct span
+reader_copy(struct arena *arena, struct span text)
+{
+	return text.ptr != NULL ? arena_dup(arena, text) : span_of(NULL, 0);
+}
+
 /* --- what is in flight, by its position --- */
 
 /* FNV-1a: who could choose positions to collide could as well send more. */
@@ -314,14 +320,6 @@ reader_ask_end(
 
 /* --- what is refused, said once --- */
 
-/* What the log has heard already is not said again. */
-struct trouble {
-	struct list of_reader;
-	enum event event;
-	int what;
-	char *name, *words;
-};
-
 static void
 log_words(
     const struct broker_reader *reader, enum event event, const char *words)
@@ -407,16 +405,6 @@ reader_trouble_end(struct broker_reader *reader, int what, const char *name)
 		drop_trouble(t);
 		reader_changed(reader);
 	}
-}
-
-const char *
-reader_trouble_words(const struct broker_reader *reader)
-{
-	const struct trouble *first =
-	    LIST_FIRST(&reader->troubles, struct trouble, of_reader);
-	if (reader->away != NULL)
-		return reader->away;
-	return first != NULL ? first->words : "";
 }
 
 /* --- whether it answers --- */

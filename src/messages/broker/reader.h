@@ -62,6 +62,14 @@ struct reader_question {
 	struct broker_copies *copies; /* NULL: its owner has given it up */
 };
 
+/* What is refused; what the log has heard already is not said again. */
+struct trouble {
+	struct list of_reader; /* the most pressing first */
+	enum event event;
+	int what;
+	char *name, *words;
+};
+
 struct broker_reader {
 	const struct driver *driver;
 	struct loop *loop;
@@ -122,18 +130,13 @@ reader_changed(struct broker_reader *reader)
 	reader_kick(reader);
 }
 
-/* Nothing is taken for that long. */
-static inline void
-reader_pause(struct broker_reader *reader, int64_t ms)
-{
-	timer_set(&reader->pause, ms);
-}
-
 /*
  * How many messages may be asked for: as many as there is credit for, in number
  * and in bytes, by the sizes that were seen lately, and beyond those queued.
  */
 size_t reader_room(const struct broker_reader *reader);
+/* The same in the arena, or ptr NULL where that is NULL.  Any thread. */
+struct span reader_copy(struct arena *arena, struct span text);
 /* What the newest copy in the broker's place says; "": there is none. */
 void reader_origin(struct broker_reader *reader, struct span store_id);
 
@@ -235,8 +238,6 @@ void reader_trouble_end(
     struct broker_reader *reader, int what, const char *name);
 bool reader_trouble_is(
     const struct broker_reader *reader, int what, const char *name);
-/* The most pressing: why the broker is away, or what it refuses; or "". */
-const char *reader_trouble_words(const struct broker_reader *reader);
 /* The broker answers, or does not; the log has each change once. */
 void reader_trouble_back(struct broker_reader *reader);
 /* refuses: it is there, and does not let us in. */

@@ -71,7 +71,7 @@ end(struct restore *r, const char *why)
 	hash_free(&r->done);
 	op_cancel(&r->page.op);
 	op_cancel(&r->op.op.op);
-	broker_messages_free(&r->page.messages);
+	broker_message_free(&r->page.messages);
 	broker_message_free(&r->message);
 	free(r);
 	letters_look(&s->letters);
@@ -270,7 +270,7 @@ on_copies(void *arg)
 			free(done);
 		}
 	}
-	broker_messages_free(&r->page.messages);
+	broker_message_free(&r->page.messages);
 	r->puts = r->page.next[0] == '\0';
 	ask_page(r);
 }

@@ -9,6 +9,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 enum {
@@ -50,7 +51,10 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR__RESOLVE:
 	case RD_KAFKA_RESP_ERR__TIMED_OUT:
 		/* It goes on by itself, elsewhere or again. */
-		kafka_trouble_broke(kafka, words);
+		kafka_call_words(words, kafka->broke, sizeof kafka->broke);
+		/* The last words say most; that it is down was told. */
+		if (kafka->core.away != NULL)
+			reader_trouble_away(&kafka->core, kafka->broke, false);
 		break;
 	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
 		break;
@@ -120,22 +124,6 @@ on_readable(void *arg, unsigned events)
 		continue;
 	kafka_part_again(kafka);
 	reader_kick(&kafka->core);
-}
-
-static bool
-subscribe(struct kafka *kafka)
-{
-	const struct strings *topics = &kafka->core.source->topics;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new((int)topics->count);
-	for (size_t i = 0; i < topics->count; i++)
-		rd_kafka_topic_partition_list_add(
-		    list, topics->list[i], RD_KAFKA_PARTITION_UA);
-	rd_kafka_resp_err_t error = rd_kafka_subscribe(kafka->consumer, list);
-	rd_kafka_topic_partition_list_destroy(list);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
-	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static void
@@ -215,7 +203,16 @@ make(struct kafka *kafka)
 	    kafka->queue, kafka->fd, &one, sizeof one);
 	if (source->results != NULL)
 		kafka_put_prepare(kafka);
-	return subscribe(kafka);
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new((int)source->topics.count);
+	for (size_t i = 0; i < source->topics.count; i++)
+		rd_kafka_topic_partition_list_add(
+		    list, source->topics.list[i], RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t error = rd_kafka_subscribe(kafka->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
+	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 /* --- after it was closed --- */

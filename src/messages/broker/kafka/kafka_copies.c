@@ -38,7 +38,7 @@ static void
 free_page(struct page *page)
 {
 	struct arena *arena = page->arena;
-	broker_messages_free(&page->messages);
+	broker_message_free(&page->messages);
 	if (page->conf != NULL)
 		rd_kafka_conf_destroy(page->conf);
 	arena_free(&arena);

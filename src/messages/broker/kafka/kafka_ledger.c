@@ -76,22 +76,6 @@ place_with(const struct kafka_ledger *l, unsigned shard)
 	    : &l->places[shard];
 }
 
-static char *
-write_places(const struct kafka_ledger *l)
-{
-	char *text = NULL, place[RELAY_PLACE_BYTES];
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	fprintf(out, HEAD "%" PRId64, l->term);
-	for (unsigned i = 0; i < l->shards; i++) {
-		relay_target_write_place(place_with(l, i), place);
-		fprintf(out, ",%s", place);
-	}
-	must(fclose(out) == 0);
-	return text;
-}
-
 /* A look at the topic, and at what the group has committed. */
 struct ledger_look {
 	struct kafka_job job;
@@ -226,9 +210,18 @@ write_batch(struct kafka_ledger *l)
 	b->offsets = kafka_call_list(topic.ptr, 0, THE_OFFSET);
 	b->group = rd_kafka_consumer_group_metadata_new(l->id);
 	b->group_name = arena_dup(b->arena, span_str(l->id)).ptr;
-	rd_kafka_topic_partition_t *at = &b->offsets->elems[0];
-	at->metadata = write_places(l);
-	at->metadata_size = strlen(at->metadata);
+	char *text = NULL, place[RELAY_PLACE_BYTES];
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	fprintf(out, HEAD "%" PRId64, l->term);
+	for (unsigned i = 0; i < l->shards; i++) {
+		relay_target_write_place(place_with(l, i), place);
+		fprintf(out, ",%s", place);
+	}
+	must(fclose(out) == 0);
+	b->offsets->elems[0].metadata = text;
+	b->offsets->elems[0].metadata_size = len;
 	kafka_producer_begin(l->producer, b);
 }
 

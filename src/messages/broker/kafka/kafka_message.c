@@ -12,39 +12,6 @@ enum {
 	MESSAGE_BYTES = 512, /* besides what it says */
 };
 
-static struct span
-dup(struct arena *arena, const void *bytes, size_t len)
-{
-	if (bytes == NULL)
-		return (struct span){NULL, 0};
-	return arena_dup(arena, span_of(bytes, len));
-}
-
-/* A header whose value is null has a value without a pointer. */
-static void
-read_headers(struct broker_message *m, const rd_kafka_message_t *message)
-{
-	rd_kafka_headers_t *headers;
-	const char *name;
-	const void *value;
-	size_t size;
-	if (rd_kafka_message_headers(message, &headers) !=
-	    RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	size_t count = rd_kafka_header_cnt(headers);
-	struct field *list = arena_alloc(m->arena, count * sizeof *list);
-	for (size_t i = 0; i < count &&
-	     rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
-		 RD_KAFKA_RESP_ERR_NO_ERROR;
-	     i++) {
-		list[i].name = arena_dup(m->arena, span_str(name));
-		list[i].value = dup(m->arena, value, size);
-		m->bytes += list[i].name.len + list[i].value.len;
-		m->fields.count++;
-	}
-	m->fields.list = list;
-}
-
 static int64_t
 made_ms(const rd_kafka_message_t *message)
 {
@@ -56,15 +23,35 @@ made_ms(const rd_kafka_message_t *message)
 static struct broker_message *
 new_message(const rd_kafka_message_t *message, size_t most_bytes)
 {
+	rd_kafka_headers_t *headers;
+	const char *name;
+	const void *value;
+	size_t size;
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
 	m->has_payload = message->payload != NULL;
-	m->payload = dup(arena, message->payload, message->len);
-	m->key = dup(arena, message->key, message->key_len);
+	m->payload =
+	    reader_copy(arena, span_of(message->payload, message->len));
+	m->key = reader_copy(arena, span_of(message->key, message->key_len));
 	m->too_large = message->len > most_bytes;
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
-	read_headers(m, message);
+	if (rd_kafka_message_headers(message, &headers) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		return m;
+	/* One whose value is null has a value without a pointer. */
+	size_t count = rd_kafka_header_cnt(headers);
+	struct field *list = arena_alloc(arena, count * sizeof *list);
+	for (size_t i = 0; i < count &&
+	     rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
+		 RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++) {
+		list[i].name = arena_dup(arena, span_str(name));
+		list[i].value = reader_copy(arena, span_of(value, size));
+		m->bytes += list[i].name.len + list[i].value.len;
+		m->fields.count++;
+	}
+	m->fields.list = list;
 	return m;
 }
 

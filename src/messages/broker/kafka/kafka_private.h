@@ -196,8 +196,6 @@ void kafka_trouble_unreadable(struct kafka *kafka, const char *topic);
 bool kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error);
 void kafka_trouble_health(
     const struct broker_reader *core, struct broker_health *ret_health);
-/* Words of librdkafka about one connection. */
-void kafka_trouble_broke(struct kafka *kafka, const char *words);
 
 /* --- kafka_look.c --- */
 

@@ -80,38 +80,7 @@ finish_plain(struct finishing *f)
 	    f, given != NULL ? BROKER_FINISHED : BROKER_NOT_PENDING);
 }
 
-/* All that waits for no transaction; how many are left, which do. */
-static size_t
-finish_some(struct kafka *kafka)
-{
-	struct finishing *f;
-	size_t left = 0;
-	LIST_EACH (f, &kafka->core.waiting, of_reader) {
-		struct kafka_finishing *own = (struct kafka_finishing *)f;
-		/* Where it stands is known for longer than it is in flight. */
-		if (f->message != NULL) {
-			own->serial = (uintptr_t)f->message->token;
-			own->offset =
-			    ((const struct kafka_flight *)f->message)->offset;
-		}
-		if (!f->finish->mark && own->serial == 0)
-			reader_finish_end(
-			    f, look_up(kafka, f->finish->position));
-		else if (f->finish->mark || f->finish->put != NULL)
-			left++;
-		else
-			finish_plain(f);
-	}
-	return left;
-}
-
 /* --- a transaction --- */
-
-static struct span
-dup_into(struct arena *arena, struct span s)
-{
-	return s.ptr != NULL ? arena_dup(arena, s) : s;
-}
 
 static const struct kafka_record *
 add_put(
@@ -122,13 +91,13 @@ add_put(
 	size_t count = what->fields.count;
 	record->batch = batch;
 	record->topic = arena_dup(arena, span_str(topic)).ptr;
-	record->key = dup_into(arena, what->key);
+	record->key = reader_copy(arena, what->key);
 	if (what->has_body)
-		record->body = dup_into(arena, what->body);
+		record->body = reader_copy(arena, what->body);
 	struct field *list = arena_alloc(arena, count * sizeof *list);
 	for (size_t i = 0; i < count; i++) {
-		list[i].name = dup_into(arena, what->fields.list[i].name);
-		list[i].value = dup_into(arena, what->fields.list[i].value);
+		list[i].name = reader_copy(arena, what->fields.list[i].name);
+		list[i].value = reader_copy(arena, what->fields.list[i].value);
 	}
 	record->headers = (struct fields){list, count};
 	return record;
@@ -229,7 +198,25 @@ void
 kafka_put_finish(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
-	size_t puts = finish_some(kafka);
+	struct finishing *f;
+	size_t puts = 0;
+	/* All that waits for no transaction; those that do are left. */
+	LIST_EACH (f, &core->waiting, of_reader) {
+		struct kafka_finishing *own = (struct kafka_finishing *)f;
+		/* Where it stands is known for longer than it is in flight. */
+		if (f->message != NULL) {
+			own->serial = (uintptr_t)f->message->token;
+			own->offset =
+			    ((const struct kafka_flight *)f->message)->offset;
+		}
+		if (!f->finish->mark && own->serial == 0)
+			reader_finish_end(
+			    f, look_up(kafka, f->finish->position));
+		else if (f->finish->mark || f->finish->put != NULL)
+			puts++;
+		else
+			finish_plain(f);
+	}
 	if (puts == 0)
 		return;
 	/* More may come in a moment, which is put in the same transaction. */

@@ -49,19 +49,6 @@ kafka_tracker_clear(struct kafka_tracker *t)
 	*t = (struct kafka_tracker){.next = -1, .mark = no_mark};
 }
 
-/* Whether one of the ranges has it; those before it are done with. */
-static bool
-was_finished(struct kafka_tracker *t, int64_t offset)
-{
-	size_t over = 0;
-	while (over < t->n_kept && t->kept[over].to <= offset)
-		over++;
-	t->n_kept -= over;
-	if (over > 0 && t->n_kept > 0)
-		memmove(t->kept, t->kept + over, t->n_kept * sizeof *t->kept);
-	return t->n_kept > 0 && t->kept[0].from <= offset;
-}
-
 /* The mark is of the last that is finished. */
 static void
 note_finished(struct kafka_tracker *t, const struct kafka_mark *mark)
@@ -74,11 +61,18 @@ note_finished(struct kafka_tracker *t, const struct kafka_mark *mark)
 enum kafka_come
 kafka_tracker_add(struct kafka_tracker *t, const struct kafka_mark *mark)
 {
+	size_t over = 0;
 	if (mark->offset < t->next)
 		return KAFKA_COME_BACK;
 	t->next = mark->offset + 1;
 	t->given++;
-	if (was_finished(t, mark->offset)) {
+	/* The ranges before it are done with; the first one left may have it. */
+	while (over < t->n_kept && t->kept[over].to <= mark->offset)
+		over++;
+	t->n_kept -= over;
+	if (over > 0 && t->n_kept > 0)
+		memmove(t->kept, t->kept + over, t->n_kept * sizeof *t->kept);
+	if (t->n_kept > 0 && t->kept[0].from <= mark->offset) {
 		t->finished_to = t->next;
 		note_finished(t, mark);
 		return KAFKA_COME_FINISHED;

@@ -118,14 +118,3 @@ kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error)
 	reader_trouble_begin(&kafka->core, KAFKA_OF_GROUP, "", span_str(words));
 	return true;
 }
-
-/* --- why no broker answers --- */
-
-void
-kafka_trouble_broke(struct kafka *kafka, const char *words)
-{
-	kafka_call_words(words, kafka->broke, sizeof kafka->broke);
-	/* The last words say most; that it is down was told. */
-	if (kafka->core.away != NULL)
-		reader_trouble_away(&kafka->core, kafka->broke, false);
-}

@@ -54,13 +54,6 @@ add_fields(struct broker_message *message, struct span text)
 
 /* --- a row as a message --- */
 
-static struct span
-copy(struct arena *arena, const PGresult *result, int at, int column)
-{
-	struct span value = postgres_pipe_value(result, at, column);
-	return value.ptr != NULL ? arena_dup(arena, value) : POSTGRES_NULL;
-}
-
 /* A row that was taken, or a copy. */
 static struct broker_message *
 read_row(const PGresult *result, int at)
@@ -68,10 +61,14 @@ read_row(const PGresult *result, int at)
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
-	m->position = copy(arena, result, at, COLUMN_ID);
-	m->entity = copy(arena, result, at, COLUMN_ENTITY);
-	m->type = copy(arena, result, at, COLUMN_TYPE);
-	m->payload = copy(arena, result, at, COLUMN_PAYLOAD);
+	m->position = reader_copy(
+	    arena, postgres_pipe_value(result, at, COLUMN_ID));
+	m->entity = reader_copy(
+	    arena, postgres_pipe_value(result, at, COLUMN_ENTITY));
+	m->type = reader_copy(
+	    arena, postgres_pipe_value(result, at, COLUMN_TYPE));
+	m->payload = reader_copy(
+	    arena, postgres_pipe_value(result, at, COLUMN_PAYLOAD));
 	m->has_payload = m->payload.ptr != NULL;
 	m->key = POSTGRES_NULL;
 	m->time_ms = -1;
@@ -166,7 +163,7 @@ copies_ended(void *arg, const struct postgres_trouble *trouble)
 		}
 		reader_ask_end(&q->question, 0, NULL);
 	}
-	broker_messages_free(&q->found);
+	broker_message_free(&q->found);
 	free(q);
 }
 

@@ -69,12 +69,12 @@ on_step(struct link_call *call, const redisReply *reply)
 	}
 	/* A replica that stays one has nothing for us, whatever it was. */
 	if (later && now_ms - take->passing_ms < SOON_MS) {
-		reader_pause(core, STREAMS_AGAIN_MS);
+		timer_set(&core->pause, STREAMS_AGAIN_MS);
 		return;
 	}
 	reader_trouble_begin(core, STREAMS_TO_TAKE, take->what,
 	    span_of(reply->str, reply->len));
-	reader_pause(core, STREAMS_PAUSE_MS);
+	timer_set(&core->pause, STREAMS_PAUSE_MS);
 }
 
 /*
@@ -510,7 +510,7 @@ go_on_taking(struct streams *streams, size_t room)
 	} else {
 		/* Few credits at a time would make a step of each. */
 		take->gathering = true;
-		reader_pause(&streams->core, GATHER_MS);
+		timer_set(&streams->core.pause, GATHER_MS);
 	}
 }
 

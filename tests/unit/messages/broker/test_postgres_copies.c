@@ -140,12 +140,12 @@ copies_come_in_pages_as_they_were_put(void **state)
 	outbox_assert_span(m->next->position, "2");
 	char after[BROKER_COPY_ID_BYTES];
 	strcpy(after, page.copies.next);
-	broker_messages_free(&page.copies.messages);
+	broker_message_free(&page.copies.messages);
 	ask(o, &page, after, 2);
 	assert_int_equal(length(&page), 1);
 	outbox_assert_span(page.copies.messages->position, "1");
 	assert_string_equal(page.copies.next, "");
-	broker_messages_free(&page.copies.messages);
+	broker_message_free(&page.copies.messages);
 	outbox_free(&o);
 }
 
@@ -168,7 +168,7 @@ large_copies_come_in_several_pages(void **state)
 		strcpy(after, page.copies.next);
 		found += length(&page);
 		assert_true(length(&page) <= 6);
-		broker_messages_free(&page.copies.messages);
+		broker_message_free(&page.copies.messages);
 		pages++;
 	} while (after[0] != '\0');
 	assert_int_equal(found, 20);

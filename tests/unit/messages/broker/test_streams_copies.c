@@ -150,7 +150,7 @@ copies_and_marks_come_in_pages_in_their_order(void **state)
 	assert_string_equal(m->next->position.ptr, "5-2");
 	assert_null(m->next->next);
 	assert_string_not_equal(copies.next, "");
-	broker_messages_free(&copies.messages);
+	broker_message_free(&copies.messages);
 	snprintf(copies.after, sizeof copies.after, "%s", copies.next);
 	read_page(a, &copies);
 	m = copies.messages;
@@ -159,7 +159,7 @@ copies_and_marks_come_in_pages_in_their_order(void **state)
 	assert_string_equal(sbench_field(m, "onceproxy-store"), "5e");
 	assert_null(m->next);
 	assert_string_equal(copies.next, "");
-	broker_messages_free(&copies.messages);
+	broker_message_free(&copies.messages);
 	sbench_close(a);
 }
 
