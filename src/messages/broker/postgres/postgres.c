@@ -162,7 +162,8 @@ columns_result(void *arg, unsigned statement, const PGresult *result)
 	/* Of ids of another type no row of the table has those in flight. */
 	for (unsigned i = 0; i < POSTGRES_PARTS; i++)
 		if (!span_eq(span_str(reader->id_type), types.id))
-			postgres_parts_recall(reader, i);
+			reader_flight_recall(
+			    &reader->core, &reader->parts.is[i]);
 	snprintf(reader->id_type, sizeof reader->id_type, "%.*s",
 	    SPAN_FMT(types.id));
 	reader->sql = postgres_sql_make(
@@ -216,14 +217,23 @@ prepare_ended(void *arg, const struct postgres_trouble *trouble)
  * be read and rows be finished.
  */
 static void
-prepare(struct postgres_reader *reader)
+columns_ended(void *arg, const struct postgres_trouble *trouble)
 {
+	struct postgres_reader *reader = arg;
 	struct postgres_pipe *pipe = reader->pipe;
 	const struct postgres_sql *sql = &reader->sql;
 	const struct span source = span_str(reader->core.source->name);
 	const struct span no_rows[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
 	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
 	const struct span no_row[] = {POSTGRES_NULL, POSTGRES_NULL};
+	if (trouble != NULL) {
+		postgres_distrust(reader, trouble);
+		return;
+	}
+	if (reader->wrong != NULL) {
+		postgres_pipe_refuse(pipe, reader->wrong);
+		return;
+	}
 	postgres_pipe_begin(pipe, prepare_result, prepare_ended, reader);
 	postgres_pipe_query(pipe, sql->make_dead, NULL, 0);
 	postgres_pipe_query(pipe, sql->origin, &source, 1);
@@ -241,18 +251,6 @@ prepare(struct postgres_reader *reader)
 	if (sql->listen != NULL)
 		postgres_pipe_query(pipe, sql->listen, NULL, 0);
 	postgres_pipe_end(pipe);
-}
-
-static void
-columns_ended(void *arg, const struct postgres_trouble *trouble)
-{
-	struct postgres_reader *reader = arg;
-	if (trouble != NULL)
-		postgres_distrust(reader, trouble);
-	else if (reader->wrong != NULL)
-		postgres_pipe_refuse(reader->pipe, reader->wrong);
-	else
-		prepare(reader);
 }
 
 static void

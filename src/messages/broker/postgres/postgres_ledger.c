@@ -179,27 +179,6 @@ connection_down(void *arg, const char *why, bool refused)
 
 /* --- putting --- */
 
-/* Where the relay stands with the rows, as a list of objects, for free(). */
-static char *
-places_text(const struct postgres_ledger *l)
-{
-	json_t *list = json_array();
-	for (unsigned i = 0; i < l->shards; i++) {
-		const struct relay_place *at = &l->put->places[i];
-		if (at->known)
-			json_array_append_new(list,
-			    json_pack("{s:i, s:o, s:I}", "shard", (int)i,
-				"entry",
-				json_sprintf("%" PRIu64 "-%" PRIu64, at->ms,
-				    at->seq),
-				"count", (json_int_t)at->count));
-	}
-	char *text = json_dumps(list, JSON_COMPACT);
-	json_decref(list);
-	must(text != NULL);
-	return text;
-}
-
 /* A row may be refused alone, by a constraint of the table's owner. */
 static void
 batch_ended(void *arg, const struct postgres_trouble *trouble)
@@ -239,7 +218,21 @@ ledger_goes_on(void *arg)
 	    l->put == NULL)
 		return;
 	struct postgres_pipe *pipe = l->pipe;
-	char *places = places_text(l);
+	/* Where the relay stands with the rows, as a list of objects. */
+	json_t *list = json_array();
+	for (unsigned i = 0; i < l->shards; i++) {
+		const struct relay_place *at = &l->put->places[i];
+		if (at->known)
+			json_array_append_new(list,
+			    json_pack("{s:i, s:o, s:I}", "shard", (int)i,
+				"entry",
+				json_sprintf("%" PRIu64 "-%" PRIu64, at->ms,
+				    at->seq),
+				"count", (json_int_t)at->count));
+	}
+	char *places = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	must(places != NULL);
 	const struct span values[] = {l->store, span_str(l->relay),
 	    span_str(l->term), span_str(places)};
 	l->busy = true;

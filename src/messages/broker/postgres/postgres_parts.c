@@ -73,12 +73,6 @@ postgres_parts_read(const struct postgres_reader *reader,
 
 /* --- taking parts, and letting go of them --- */
 
-void
-postgres_parts_recall(struct postgres_reader *reader, unsigned part)
-{
-	reader_flight_recall(&reader->core, &reader->parts.is[part]);
-}
-
 /* What was in flight of a part that is another reader's now comes there. */
 static void
 settle(struct postgres_reader *reader)
@@ -89,7 +83,7 @@ settle(struct postgres_reader *reader)
 	parts->settled = true;
 	for (unsigned i = 0; i < POSTGRES_PARTS; i++)
 		if (parts->is[i] == PART_OTHERS)
-			postgres_parts_recall(reader, i);
+			reader_flight_recall(&reader->core, &parts->is[i]);
 	reader_kick(&reader->core);
 }
 
@@ -201,7 +195,7 @@ looked(void *arg, const struct postgres_trouble *trouble)
 		/* What rests may rest for a day: it comes again there. */
 		if (parts->is[i] == PART_LEAVING &&
 		    now_ms >= parts->leaves_ms[i]) {
-			postgres_parts_recall(reader, i);
+			reader_flight_recall(&reader->core, &parts->is[i]);
 			in_flight[i] = 0;
 		}
 		if (parts->is[i] == PART_LEAVING && in_flight[i] == 0)

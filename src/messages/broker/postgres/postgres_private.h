@@ -62,6 +62,7 @@ struct postgres_parts {
 	bool marked;  /* the session is this reader's alone */
 	unsigned members; /* readers of the table */
 	unsigned before;  /* how many of them are before this one */
+	/* The address of each is the token of its messages. */
 	enum postgres_part is[POSTGRES_PARTS];
 	int64_t leaves_ms[POSTGRES_PARTS]; /* LEAVING: its rows are recalled */
 	uint64_t changes;
@@ -78,8 +79,6 @@ void postgres_parts_down(struct postgres_reader *reader);
 /* How many parts are read, and their numbers as SQL writes a list. */
 unsigned postgres_parts_read(const struct postgres_reader *reader,
     char ret_list[4 * POSTGRES_PARTS + 3]);
-/* What was in flight of it is somebody else's. */
-void postgres_parts_recall(struct postgres_reader *reader, unsigned part);
 
 /* --- postgres_take.c --- */
 

@@ -213,7 +213,10 @@ static void
 free_streams(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
-	streams_line_close(streams);
+	link_free(&streams->taker.link);
+	link_free(&streams->teller.link);
+	sentinel_monitor_free(&streams->sentinels);
+	master_free(&streams->master);
 	timer_clear(&streams->take.silence);
 	timer_clear(&streams->take.look);
 	timer_clear(&streams->take.others);

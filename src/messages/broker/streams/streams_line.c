@@ -168,15 +168,6 @@ streams_line_open(struct streams *streams)
 	open_line(streams, &streams->teller, false);
 }
 
-void
-streams_line_close(struct streams *streams)
-{
-	link_free(&streams->taker.link);
-	link_free(&streams->teller.link);
-	sentinel_monitor_free(&streams->sentinels);
-	master_free(&streams->master);
-}
-
 bool
 streams_line_is_up(const struct streams_line *line)
 {

@@ -163,7 +163,6 @@ streams_of(const struct broker_reader *core)
 /* --- streams_line.c --- */
 
 void streams_line_open(struct streams *streams);
-void streams_line_close(struct streams *streams);
 bool streams_line_is_up(const struct streams_line *line);
 void streams_line_send(struct streams_line *line, struct link_call *call,
     const struct resp *command);

@@ -394,28 +394,20 @@ enum {
 	TAKEN_COUNT_,
 };
 
+/* What the group has read is pending, or finished, whoever has read it. */
 static bool
-is_taken(const redisReply *reply)
+read_new(struct streams *streams, const redisReply *reply)
 {
 	static const int types[TAKEN_COUNT_] = {REDIS_REPLY_INTEGER,
 	    REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 	    REDIS_REPLY_INTEGER, 0, REDIS_REPLY_STRING};
+	struct streams_take *take = &streams->take;
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != TAKEN_COUNT_)
 		return false;
 	for (size_t i = 0; i < TAKEN_COUNT_; i++)
 		if (types[i] != 0 && reply->element[i]->type != types[i])
 			return false;
-	return true;
-}
-
-/* What the group has read is pending, or finished, whoever has read it. */
-static bool
-read_new(struct streams *streams, const redisReply *reply)
-{
-	struct streams_take *take = &streams->take;
-	if (!is_taken(reply))
-		return false;
 	const redisReply *entries = reply->element[TAKEN_ENTRIES];
 	const redisReply *count = reply->element[TAKEN_READ];
 	int64_t before = reply->element[TAKEN_BEFORE]->integer;
