@@ -344,7 +344,8 @@ see_delivery(const struct delivery *d, struct sums *sums)
 {
 	struct tally *tally = sums->tally;
 	unsigned place = index_of(d->message->position);
-	sums->resting += d->resting || lanes_rests(&d->place);
+	sums->resting += d->resting ||
+	    (d->place.lane != NULL && d->place.lane->rests);
 	sums->probing += d->stand.probes;
 	sums->standing += list_linked(&d->stand.item);
 	sums->finishing += d->finishing;
@@ -547,7 +548,7 @@ messages_are_ready(const struct gateway *g)
 {
 	const struct source *s = messages_source(g);
 	return s == NULL ||
-	    (s->heard && letters_are_known(&s->letters));
+	    (s->heard && s->letters.n_unknown == 0);
 }
 
 bool
@@ -555,7 +556,7 @@ messages_are_due(const struct gateway *g)
 {
 	const struct source *s = messages_source(g);
 	return s != NULL && timer_is_set(&s->letters.timer) &&
-	    !letters_are_known(&s->letters) &&
+	    s->letters.n_unknown > 0 &&
 	    s->letters.timer.at_ms * 1000 <= world.now_us;
 }
 
@@ -565,7 +566,7 @@ is_boring_letter(const struct source *s, const struct timer *timer)
 {
 	struct machine *m;
 	if (timer == &s->letters.timer)
-		return letters_are_known(&s->letters) &&
+		return s->letters.n_unknown == 0 &&
 		    (!messages_are_left() || s->pause.on);
 	LIST_EACH(m, &s->replays.list, item) {
 		const struct delivery *d = delivery_of(m);

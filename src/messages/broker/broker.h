@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/counter.h"
 #include "base/field.h"
 #include "base/loop/op.h"
 #include "conf/conf.h"
@@ -139,8 +140,8 @@ struct broker_events {
 	 */
 	void (*floor)(
 	    void *arg, const char *part, struct span floor, bool anew);
-	/* A transaction of the reader's own has ended. */
-	void (*transacted)(void *arg, enum broker_transaction how);
+	/* Transactions of the reader's own, by how they have ended. */
+	struct counter *transactions;
 };
 
 struct broker_start {

@@ -68,12 +68,6 @@ forget_all(struct letters *letters, struct letters_shard *shard)
 }
 
 bool
-letters_are_known(const struct letters *letters)
-{
-	return letters->n_unknown == 0;
-}
-
-bool
 letters_have_lane(
     const struct letters *letters, const struct letters_lane *lane)
 {

@@ -75,7 +75,8 @@ struct letters {
 	struct hash lanes, written;
 	/* Messages: as last loaded, and what was done here since. */
 	uint64_t dead, parked;
-	size_t n_unknown; /* shards that did not say since letters_load */
+	/* Shards that did not say since letters_load; 0: they are known. */
+	size_t n_unknown;
 	size_t n_failed;  /* those that could not say when asked last */
 	struct timer timer;
 	struct subscriber_hearing hearing;
@@ -97,7 +98,6 @@ void letters_stop(struct letters *letters);
 void letters_load(struct letters *letters);
 /* The same, but what is known stays known meanwhile. */
 void letters_look(struct letters *letters);
-bool letters_are_known(const struct letters *letters);
 /* For where they are known. */
 bool letters_have_lane(
     const struct letters *letters, const struct letters_lane *lane);

@@ -111,7 +111,8 @@ delivery_free(struct machine *machine)
 	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
 		claim_undo(source->worker->store, &d->c.claim);
 	delivery_unshape(d);
-	source_credit_uncharge(source, d->charged);
+	budget_give(source->worker->budget, d->charged);
+	source->bytes -= d->charged;
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
 	source->burying -= d->burying;
@@ -440,7 +441,7 @@ delivery_turned(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
 	/* What was sent here is not executed without its record anyway. */
-	if (!letters_are_known(letters) ||
+	if (letters->n_unknown > 0 ||
 	    source_proof_doubts(d->source, d->sent == 0 ? d->again_us : 0))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	if (may_have_letter(d))

@@ -60,7 +60,7 @@ delivery_finish_bury(struct machine *machine)
 	 */
 	bool has_room = letters->dead + letters->parked + s->burying <
 		(uint64_t)s->source->keep_dead ||
-	    (letters_are_known(letters) &&
+	    (letters->n_unknown == 0 &&
 		letters_may_be_written(letters, d->message->position));
 	if (!has_room && INVARIANT(room_for_dead)) {
 		char words[96];

@@ -81,7 +81,9 @@ delivery_rest_stand(struct machine *machine)
 	    source_standing_goes(s, 1u << STANDING_BROKER);
 	if (!tries && !source_standing_goes(s, 0)) {
 		key_waiters_leave(&d->waiter);
-		source_standing_wait(s, &d->stand, is_ending);
+		d->stand.to_finish = is_ending;
+		list_add_first(&s->waiting, &d->stand.item);
+		op_start(d->stand.op, 0, NULL);
 		d->next = DELIVERY_STAND;
 		return delivery_to(d, DELIVERY_RESTED, WAIT);
 	}

@@ -39,10 +39,3 @@ lanes_is_first(const struct lane_place *place)
 {
 	return place->lane == NULL || place->lane->places.next == &place->item;
 }
-
-/* Whether the first one of its lane rests. */
-static inline bool
-lanes_rests(const struct lane_place *place)
-{
-	return place->lane != NULL && place->lane->rests;
-}

@@ -359,29 +359,6 @@ make_request(struct shape *s)
 		SPAN_FMT(detail)));
 }
 
-/*
- * The same on each try and by each gateway, where its record is to tell later
- * that it was this message which was executed, and nothing was put for it
- * since.
- */
-static struct span
-request_id(const struct conf_source *source,
-    const struct broker_message *message, struct arena *arena)
-{
-	struct digest digest;
-	uint8_t hash[DIGEST_BYTES];
-	char hex[DIGEST_HEX + 1];
-	if (message->may_be_put)
-		return header_value_request_id(
-		    arena, &(struct fields){NULL, 0});
-	digest_begin(&digest, SPAN("message"), SPAN(""));
-	digest_part(&digest, span_str(source->name));
-	digest_part(&digest, message->position);
-	digest_end(&digest, hash);
-	hex_encode(hash, sizeof hash, hex);
-	return arena_dup(arena, span_str(hex));
-}
-
 enum shape_verdict
 shape_request(const struct conf_source *source,
     const struct broker_message *message, struct claimant *c,
@@ -394,11 +371,29 @@ shape_request(const struct conf_source *source,
 	    .body = body_span(body),
 	    .detail = ret_detail,
 	};
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
 	c->method = span_str(source->request.method);
 	c->body = body;
 	c->has_body = true;
 	c->client = SPAN("");
-	c->id = request_id(source, message, c->arena);
+	/*
+	 * The same on each try and by each gateway, where its record is to tell
+	 * later that it was this message which was executed, and nothing was
+	 * put for it since.
+	 */
+	if (message->may_be_put) {
+		c->id = header_value_request_id(
+		    c->arena, &(struct fields){NULL, 0});
+	} else {
+		digest_begin(&digest, SPAN("message"), SPAN(""));
+		digest_part(&digest, span_str(source->name));
+		digest_part(&digest, message->position);
+		digest_end(&digest, hash);
+		hex_encode(hash, sizeof hash, hex);
+		c->id = arena_dup(c->arena, span_str(hex));
+	}
 	/* What is read of a payload is many times its size. */
 	s.scratch = arena_new();
 	enum shape_verdict verdict = make_request(&s);

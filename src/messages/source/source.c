@@ -111,13 +111,6 @@ on_floor(void *arg, const char *part, struct span floor, bool anew)
 	floors_keep(&s->floors, part, floor, anew);
 }
 
-static void
-on_transacted(void *arg, enum broker_transaction how)
-{
-	struct source *s = arg;
-	counter_add(&s->meter->transactions[how], 1);
-}
-
 /* The most that any route says: what a source leads to is not known before. */
 static void
 set_bounds(const struct conf *conf, struct broker_start *start)
@@ -154,7 +147,7 @@ open_reader(struct source *s)
 	    .origin = source_proof_origin,
 	    .floor_wanted = on_floor_wanted,
 	    .floor = on_floor,
-	    .transacted = on_transacted,
+	    .transactions = s->meter->transactions,
 	    .arg = s,
 	};
 	struct broker_start start = {

@@ -109,7 +109,7 @@ struct source_refusals {
 	uint64_t attempted; /* of those, at the message's last attempt */
 };
 
-/* Where a delivery waits while its source stands; a member of it. */
+/* Where a delivery waits until it is let go; a member of it. */
 struct standing_place {
 	struct op *op; /* its owner's; done: it may go on */
 	struct list item; /* of its source's, while it waits */

@@ -48,13 +48,6 @@ source_credit_charge(struct source *s, size_t bytes, enum budget_share share)
 	return true;
 }
 
-void
-source_credit_uncharge(struct source *s, size_t bytes)
-{
-	budget_give(s->worker->budget, bytes);
-	s->bytes -= bytes;
-}
-
 bool
 source_credit_take(struct source *s, size_t bytes)
 {
@@ -149,7 +142,7 @@ void
 source_credit_place(struct source *s, struct delivery *d)
 {
 	lanes_enter(&s->lanes, d->lane.bytes, &d->place);
-	if (lanes_rests(&d->place))
+	if (d->place.lane->rests)
 		count_resting(s, 1);
 }
 
@@ -173,7 +166,7 @@ source_credit_end(struct source *s, struct delivery *d)
 	}
 	source_credit_rest(s, d, false);
 	source_credit_finish(s, d, false);
-	if (lanes_rests(&d->place))
+	if (d->place.lane != NULL && d->place.lane->rests)
 		count_resting(s, -1);
 	lanes_leave(&s->lanes, &d->place);
 	s->in_flight--;

@@ -15,10 +15,12 @@
  * always go on.  False: there is not so much memory now.
  */
 MUST_USE bool source_credit_take(struct source *source, size_t bytes);
-/* Charges bytes of its messages; false: there are not so many. */
+/*
+ * Charges bytes of its messages (delivery.c gives them back); false: there are
+ * not so many.
+ */
 MUST_USE bool source_credit_charge(
     struct source *source, size_t bytes, enum budget_share share);
-void source_credit_uncharge(struct source *source, size_t bytes);
 /* Later in this turn, it is worked out anew … */
 static inline void
 source_credit_settle(struct source *source)

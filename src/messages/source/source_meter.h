@@ -51,12 +51,6 @@ struct source_meter {
 	struct key_set sent;
 };
 
-/* Finds or makes the series of that name; main thread, before its worker. */
-struct source_meter *source_meter_of(struct source_meter *_Atomic *meters,
-    const char *name, const char *broker);
-/* Nobody may read any more. */
-void source_meter_clear(struct source_meter *_Atomic *meters);
-
 /* The contract's words. */
 extern const char *const source_meter_outcomes[MESSAGE_COUNT_];
 extern const char *const

@@ -261,15 +261,6 @@ source_standing_of_finish(const struct broker_finish *finish, bool buried)
 /* --- a place to wait at --- */
 
 void
-source_standing_wait(
-    struct source *s, struct standing_place *place, bool to_finish)
-{
-	place->to_finish = to_finish;
-	list_add_first(&s->waiting, &place->item);
-	op_start(place->op, 0, NULL);
-}
-
-void
 source_standing_tried(struct source *s, struct standing_place *place)
 {
 	if (place->probes)

@@ -27,9 +27,6 @@ void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
 /* That is no longer in the way. */
 void source_standing_end(struct source *source, enum standing standing);
-/* What stands still waits at its place until it is let go. */
-void source_standing_wait(struct source *source,
-    struct standing_place *place, bool to_finish);
 /* If it tried for all others, it does not any more. */
 void source_standing_tried(struct source *source, struct standing_place *place);
 /*

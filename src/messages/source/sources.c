@@ -24,10 +24,21 @@ begin_source(struct members *members, size_t at)
 	struct sources *all = CONTAINER_OF(members, struct sources, members);
 	const struct conf *conf = members->worker->generation->conf;
 	const struct conf_source *source = &conf->sources[at];
-	struct source *s = source_new(members->worker, conf, source,
-	    source_meter_of(
-		&all->meters, source->name, source->broker->name));
-	return &s->member;
+	const char *broker = source->broker->name;
+	/* There is a series of that name, or it begins with this one. */
+	struct source_meter *_Atomic *meter = &all->meters;
+	while (*meter != NULL &&
+	    (strcmp((*meter)->name, source->name) != 0 ||
+		strcmp((*meter)->broker, broker) != 0))
+		meter = &(*meter)->next;
+	if (*meter == NULL) {
+		struct source_meter *m = mem_zero(sizeof *m);
+		m->name = mem_text(source->name);
+		m->broker = mem_text(broker);
+		counter_set(&m->lag, SOURCE_METER_NO_LAG);
+		*meter = m;
+	}
+	return &source_new(members->worker, conf, source, *meter)->member;
 }
 
 static const struct member_kind kind = {
@@ -52,7 +63,14 @@ static void
 sources_free(struct worker_part *part)
 {
 	struct sources *all = CONTAINER_OF(part, struct sources, members.part);
-	source_meter_clear(&all->meters);
+	struct source_meter *m = all->meters, *next;
+	for (; m != NULL; m = next) {
+		next = m->next;
+		free(m->name);
+		free(m->broker);
+		key_set_clear(&m->sent);
+		free(m);
+	}
 	free(all);
 }
 

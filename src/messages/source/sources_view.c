@@ -67,7 +67,7 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .paused_by = copy(inquiry, s->pause.who),
 	    .note = copy(inquiry, s->pause.note),
 	};
-	if (letters_are_known(&s->letters))
+	if (s->letters.n_unknown == 0)
 		view->dead = (int64_t)s->letters.dead;
 	inquiry->sources = view;
 }

@@ -309,14 +309,16 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
 	};
 	struct kafka *kafka = arg;
-	const struct broker_events *events = &kafka->core.events;
+	struct counter *transactions = kafka->core.events.transactions;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
 	struct finishing *f;
 	if (batch == kafka->batch) {
 		kafka->batch = NULL;
 		if (!kafka->core.leaving)
-			events->transacted(events->arg,
-			    batch->fenced ? BROKER_FENCED : ends[batch->end]);
+			counter_add(&transactions[batch->fenced
+						? BROKER_FENCED
+						: ends[batch->end]],
+			    1);
 		if (good) {
 			LIST_EACH (f, &kafka->core.sent, of_reader) {
 				settle(f, true);
