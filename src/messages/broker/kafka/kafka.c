@@ -220,7 +220,7 @@ make(struct kafka *kafka)
 static void
 free_kafka(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	timer_clear(&kafka->second);
 	timer_clear(&kafka->put_timer);
 	let_go(kafka);
@@ -233,7 +233,7 @@ free_kafka(struct broker_reader *core)
 static bool
 leave(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	if (!kafka->closes) {
 		kafka->closes = true;
 		timer_set(&kafka->second, SOON_MS);
@@ -259,7 +259,7 @@ leave(struct broker_reader *core)
 static void
 go_on(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	struct kafka_part *part;
 	if (kafka->queue != NULL && read_events(kafka))
 		reader_kick(core);
@@ -307,7 +307,7 @@ on_second(void *arg)
 static void
 open_kafka(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	core->leave_ms = LEAVE_MS;
 	kafka->fd = -1;
 	kafka->lag = -1;
@@ -324,7 +324,7 @@ static void
 give_back(struct broker_reader *core, struct flight *message)
 {
 	(void)message;
-	kafka_of(core)->again = true;
+	((struct kafka *)core)->again = true;
 	reader_kick(core);
 }
 

@@ -75,7 +75,7 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 bool
 kafka_commit_tell(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	if (!core->reachable ||
 	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka)))
 		return true;

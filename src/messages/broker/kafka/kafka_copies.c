@@ -173,7 +173,7 @@ on_page(struct kafka_job *job, bool wanted)
 void
 kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	const struct conf_source *source = core->source;
 	struct arena *arena = arena_new();
 	struct page *page = arena_alloc(arena, sizeof *page);

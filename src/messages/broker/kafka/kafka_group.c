@@ -85,7 +85,7 @@ void
 kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	struct kafka_part *part;
 	struct span low;
 	int64_t offset;

@@ -173,12 +173,6 @@ struct kafka {
 	uint64_t rebalances;
 };
 
-static inline struct kafka *
-kafka_of(const struct broker_reader *core)
-{
-	return (struct kafka *)(uintptr_t)core;
-}
-
 /* --- kafka_trouble.c --- */
 
 /* The broker has answered something. */

@@ -171,26 +171,28 @@ on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 /* What became of a call: its error, which is freed. */
 enum call_result { CALL_DONE, CALL_ABORT, CALL_BROKEN };
 
-/* NULL: what is committed with a batch is sent. */
-typedef rd_kafka_error_t *transaction_call(rd_kafka_t *client, int timeout_ms);
+/* TO_TELL: what is committed with a batch is sent. */
+enum call { TO_INIT, TO_BEGIN, TO_TELL, TO_COMMIT, TO_ABORT };
 
 static rd_kafka_error_t *
-begin(rd_kafka_t *client, int timeout_ms)
+make_call(struct kafka_producer *p, struct kafka_batch *b, enum call call)
 {
-	(void)timeout_ms;
-	return rd_kafka_begin_transaction(client);
-}
-
-static rd_kafka_error_t *
-make_call(
-    struct kafka_producer *p, struct kafka_batch *b, transaction_call *call)
-{
-	if (call != NULL)
-		return call(p->client, SLICE_MS);
-	return b->offsets != NULL
-	    ? rd_kafka_send_offsets_to_transaction(
-		  p->client, b->offsets, b->group, SLICE_MS)
-	    : NULL;
+	switch (call) {
+	case TO_INIT:
+		return rd_kafka_init_transactions(p->client, SLICE_MS);
+	case TO_BEGIN:
+		return rd_kafka_begin_transaction(p->client);
+	case TO_TELL:
+		return b->offsets != NULL
+		    ? rd_kafka_send_offsets_to_transaction(
+			  p->client, b->offsets, b->group, SLICE_MS)
+		    : NULL;
+	case TO_COMMIT:
+		return rd_kafka_commit_transaction(p->client, SLICE_MS);
+	case TO_ABORT:
+		break;
+	}
+	return rd_kafka_abort_transaction(p->client, SLICE_MS);
 }
 
 /*
@@ -199,7 +201,7 @@ make_call(
  */
 static enum call_result
 insist(struct kafka_producer *p, struct kafka_batch *b, int32_t patience_ms,
-    transaction_call *call)
+    enum call call)
 {
 	rd_kafka_error_t *error;
 	int64_t until_ms = clock_us() / 1000 + patience_ms;
@@ -251,7 +253,7 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
 	p->client = kafka_conf_client(RD_KAFKA_PRODUCER, conf, b->words);
 	if (p->client != NULL &&
-	    insist(p, b, PATIENCE_MS, rd_kafka_init_transactions) != CALL_DONE)
+	    insist(p, b, PATIENCE_MS, TO_INIT) != CALL_DONE)
 		drop(p);
 }
 
@@ -289,7 +291,7 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 static enum call_result
 fill(struct kafka_producer *p, struct kafka_batch *b)
 {
-	enum call_result result = insist(p, b, PATIENCE_MS, begin);
+	enum call_result result = insist(p, b, PATIENCE_MS, TO_BEGIN);
 	for (size_t i = 0; i < b->count && result == CALL_DONE; i++) {
 		rd_kafka_resp_err_t error = produce(p, &b->records[i]);
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -304,7 +306,7 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	}
 	rd_kafka_poll(p->client, 0);
 	if (result == CALL_DONE)
-		result = insist(p, b, PATIENCE_MS, NULL);
+		result = insist(p, b, PATIENCE_MS, TO_TELL);
 	/*
 	 * Where it has failed when something more is to go into it, or while
 	 * offsets are on their way there, those are all the words: whatever is
@@ -313,7 +315,7 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL &&
 	    b->offsets != NULL) {
 		b->words[0] = '\0';
-		(void)insist(p, b, 0, NULL);
+		(void)insist(p, b, 0, TO_TELL);
 	}
 	return result;
 }
@@ -324,13 +326,13 @@ transact(struct kafka_producer *p, struct kafka_batch *b)
 	enum call_result result = fill(p, b);
 	bool commits = result == CALL_DONE;
 	if (commits)
-		result = insist(p, b, FOREVER, rd_kafka_commit_transaction);
+		result = insist(p, b, FOREVER, TO_COMMIT);
 	if (result == CALL_DONE) {
 		b->end = KAFKA_BATCH_COMMITTED;
 	} else if (result == CALL_ABORT || !commits) {
 		/* What became of each is told here. */
 		rd_kafka_poll(p->client, 0);
-		result = insist(p, b, PATIENCE_MS, rd_kafka_abort_transaction);
+		result = insist(p, b, PATIENCE_MS, TO_ABORT);
 		/*
 		 * Who cannot even do that is let go of, as another one fences
 		 * it; after a record that was refused it misses a number (2.0).

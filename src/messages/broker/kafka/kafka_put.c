@@ -32,7 +32,7 @@ given_of(const struct finishing *f, struct kafka_part **ret_part)
 	const struct kafka_finishing *own = (const struct kafka_finishing *)f;
 	struct kafka_part *part;
 	*ret_part = NULL;
-	LIST_EACH (part, &kafka_of(f->reader)->parts, link)
+	LIST_EACH (part, &((struct kafka *)f->reader)->parts, link)
 		if (part->serial == own->serial)
 			*ret_part = part;
 	part = *ret_part;
@@ -197,7 +197,7 @@ kafka_put_prepare(struct kafka *kafka)
 void
 kafka_put_finish(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core);
+	struct kafka *kafka = (struct kafka *)core;
 	struct finishing *f;
 	size_t puts = 0;
 	/* All that waits for no transaction; those that do are left. */

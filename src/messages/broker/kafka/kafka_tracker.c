@@ -66,7 +66,7 @@ kafka_tracker_add(struct kafka_tracker *t, const struct kafka_mark *mark)
 		return KAFKA_COME_BACK;
 	t->next = mark->offset + 1;
 	t->given++;
-	/* The ranges before it are done with; the first one left may have it. */
+	/* Ranges before it are done with; the first one left may have it. */
 	while (over < t->n_kept && t->kept[over].to <= mark->offset)
 		over++;
 	t->n_kept -= over;

@@ -58,7 +58,7 @@ void
 kafka_trouble_health(
     const struct broker_reader *core, struct broker_health *ret_health)
 {
-	const struct kafka *kafka = kafka_of(core);
+	const struct kafka *kafka = (const struct kafka *)core;
 	const struct strings *topics = &core->source->topics;
 	unsigned topics_standing = 0, unproven = 0, odd = 0, count = 0;
 	const struct kafka_part *part;

@@ -324,7 +324,7 @@ count_ended(void *arg, const struct postgres_trouble *trouble)
 static void
 take(struct broker_reader *core)
 {
-	struct postgres_reader *reader = postgres_of(core);
+	struct postgres_reader *reader = (struct postgres_reader *)core;
 	if (!postgres_pipe_is_ready(reader->pipe))
 		return;
 	postgres_take_go_on(reader);
@@ -343,7 +343,7 @@ take(struct broker_reader *core)
 static void
 open_postgres(struct broker_reader *core)
 {
-	struct postgres_reader *reader = postgres_of(core);
+	struct postgres_reader *reader = (struct postgres_reader *)core;
 	const struct postgres_pipe_events events = {
 	    connection_made, postgres_take_wake, connection_down, reader};
 	reader->lag = -1;
@@ -360,7 +360,7 @@ open_postgres(struct broker_reader *core)
 static void
 free_postgres(struct broker_reader *core)
 {
-	struct postgres_reader *reader = postgres_of(core);
+	struct postgres_reader *reader = (struct postgres_reader *)core;
 	postgres_pipe_free(&reader->pipe);
 	drop_all(reader);
 }
@@ -377,7 +377,7 @@ give_back(struct broker_reader *core, struct flight *flight)
 {
 	(void)flight;
 	/* It stands before those that wait. */
-	postgres_of(core)->take.from_start = true;
+	((struct postgres_reader *)core)->take.from_start = true;
 	reader_flight_forget_queue(core);
 	reader_kick(core);
 }
@@ -385,7 +385,8 @@ give_back(struct broker_reader *core, struct flight *flight)
 static void
 read_health(const struct broker_reader *core, struct broker_health *ret_health)
 {
-	const struct postgres_reader *reader = postgres_of(core);
+	const struct postgres_reader *reader =
+	    (const struct postgres_reader *)core;
 	ret_health->up = reader->up || reader->no_order;
 	ret_health->no_order = reader->no_order;
 	if (reader->up)

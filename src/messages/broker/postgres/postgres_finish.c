@@ -98,7 +98,8 @@ values_of(const struct finishing *f, struct arena *arena,
 {
 	const struct broker_finish *finish = f->finish;
 	const struct broker_put *put = finish->put;
-	const struct postgres_row *row = postgres_row_of(f->message);
+	const struct postgres_row *row =
+	    (const struct postgres_row *)f->message;
 	ret_values[0] = finish->position;
 	ret_values[1] = finish->mark ? span_str(f->reader->source->name)
 	    : row != NULL	     ? span_str(row->version)
@@ -157,7 +158,7 @@ settle(struct postgres_finishing *item)
 {
 	struct finishing *f = &item->finishing;
 	struct broker_reader *core = f->reader;
-	struct postgres_row *row = postgres_row_of(f->message);
+	struct postgres_row *row = (struct postgres_row *)f->message;
 	switch (item->found) {
 	case FOUND_DONE:
 		if (place_of(f) != BROKER_NOWHERE)
@@ -201,7 +202,7 @@ end_failed(struct finishing *f, const struct postgres_trouble *trouble,
     bool of_table)
 {
 	struct span words = span_str(trouble->words);
-	struct postgres_row *row = postgres_row_of(f->message);
+	struct postgres_row *row = (struct postgres_row *)f->message;
 	if (trouble->kind == POSTGRES_PASSES ||
 	    trouble->kind == POSTGRES_ANOTHER || f->finish == NULL) {
 		reader_finish_fail(f, true);
@@ -333,7 +334,7 @@ send_batch(struct postgres_reader *reader)
 void
 postgres_finish_send_all(struct broker_reader *core)
 {
-	struct postgres_reader *reader = postgres_of(core);
+	struct postgres_reader *reader = (struct postgres_reader *)core;
 	while (postgres_pipe_is_ready(reader->pipe) &&
 	    reader->parts.settled && !list_empty(&core->waiting) &&
 	    reader->finishes_sent < SENT_MOST)

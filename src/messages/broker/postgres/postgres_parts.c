@@ -179,7 +179,7 @@ looked(void *arg, const struct postgres_trouble *trouble)
 		return;
 	}
 	LIST_EACH(f, &reader->core.in_flight, of_reader)
-		in_flight[postgres_row_of(f)->part]++;
+		in_flight[((const struct postgres_row *)f)->part]++;
 	for (unsigned i = 0; i < reader->sql.parts; i++) {
 		bool wanted = i % parts->members == parts->before;
 		if (parts->is[i] == PART_OTHERS && wanted)

@@ -34,12 +34,6 @@ struct postgres_row {
 	char version[24];
 };
 
-/* NULL: none. */
-static inline struct postgres_row *
-postgres_row_of(const struct flight *flight)
-{
-	return (struct postgres_row *)(uintptr_t)flight;
-}
 /*
  * The row that a take has is in flight from now on, unless it is already, or is
  * of a part that is not read here any more.
@@ -146,12 +140,6 @@ struct postgres_reader {
 	int64_t lag;
 	int64_t counted_ms;
 };
-
-static inline struct postgres_reader *
-postgres_of(const struct broker_reader *core)
-{
-	return (struct postgres_reader *)(uintptr_t)core;
-}
 
 /* A batch that must not fail has: the connection is made again. */
 static inline void

@@ -105,7 +105,7 @@ postgres_row_take(
 	if (m->too_large)
 		m->odd = "a column of its row is too large";
 	struct postgres_row *row =
-	    postgres_row_of(reader_flight_add(&reader->core, m));
+	    (struct postgres_row *)reader_flight_add(&reader->core, m);
 	row->take = reader->take.number;
 	row->part = (uint32_t)part;
 	if (version.len < sizeof row->version && version.len > 0)
@@ -170,7 +170,7 @@ copies_ended(void *arg, const struct postgres_trouble *trouble)
 void
 postgres_row_copies(struct broker_reader *core, struct broker_copies *copies)
 {
-	struct postgres_reader *reader = postgres_of(core);
+	struct postgres_reader *reader = (struct postgres_reader *)core;
 	struct copies_question *q = mem_zero(sizeof *q);
 	char limit[24];
 	q->limit = copies->limit;

@@ -69,8 +69,8 @@ left_out(const struct postgres_reader *reader,
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
 	for (struct list *at = end->prev; at != end; at = at->prev) {
-		const struct postgres_row *row = postgres_row_of(
-		    CONTAINER_OF(at, struct flight, of_reader));
+		const struct postgres_row *row =
+		    CONTAINER_OF(at, struct postgres_row, flight.of_reader);
 		struct span id = row->flight.position;
 		if (reader->sql.rises && row->take <= above->take)
 			break;

@@ -112,7 +112,8 @@ static void
 give_back(struct broker_reader *core, struct flight *message)
 {
 	if (!((const struct streams_flight *)message)->foreign)
-		send_beat(streams_of(core), true, &message->position, 1);
+		send_beat(
+		    (struct streams *)core, true, &message->position, 1);
 }
 
 /* --- the copies of letters, for restore --- */
@@ -145,7 +146,7 @@ on_copies(struct link_call *call, const redisReply *reply)
 {
 	struct streams_question *q =
 	    CONTAINER_OF(call, struct streams_question, call);
-	struct streams *streams = streams_of(q->question.reader);
+	struct streams *streams = (struct streams *)q->question.reader;
 	int error = E_BROKER_DOWN;
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
 	    !streams_line_passes(&streams->teller, reply))
@@ -161,7 +162,7 @@ on_copies(struct link_call *call, const redisReply *reply)
 static void
 ask_copies(struct broker_reader *core, struct broker_copies *copies)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	const struct conf_source *source = core->source;
 	struct streams_question *q = mem_zero(sizeof *q);
 	struct resp command = {0};
@@ -196,7 +197,7 @@ on_beat_timer(void *arg)
 static void
 open_streams(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	streams->redis = &core->source->broker->redis;
 	streams->key = span_str(core->source->stream);
 	streams->group = span_str(core->source->group);
@@ -212,7 +213,7 @@ open_streams(struct broker_reader *core)
 static void
 free_streams(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	link_free(&streams->taker.link);
 	link_free(&streams->teller.link);
 	sentinel_monitor_free(&streams->sentinels);
@@ -230,7 +231,7 @@ free_streams(struct broker_reader *core)
 static bool
 leave(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	struct flight *f;
 	beat_all(streams, true);
 	LIST_EACH(f, &core->in_flight, of_reader)
@@ -242,7 +243,7 @@ leave(struct broker_reader *core)
 static void
 read_health(const struct broker_reader *core, struct broker_health *ret_health)
 {
-	const struct streams *streams = streams_of(core);
+	const struct streams *streams = (const struct streams *)core;
 	ret_health->up = streams_line_is_up(&streams->taker) &&
 	    streams_line_is_up(&streams->teller) &&
 	    streams->take.step >= STREAMS_PASS &&

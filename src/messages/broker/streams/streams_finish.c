@@ -61,7 +61,7 @@ on_finished(struct link_call *call, const redisReply *reply)
 {
 	struct finishing *f =
 	    &CONTAINER_OF(call, struct streams_finishing, call)->finishing;
-	struct streams *streams = streams_of(f->reader);
+	struct streams *streams = (struct streams *)f->reader;
 	const struct flight *message = f->message;
 	bool is_mark = f->finish != NULL && f->finish->mark;
 	if (reply == NULL) {
@@ -101,7 +101,7 @@ on_finished(struct link_call *call, const redisReply *reply)
 void
 streams_finish_send_all(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	struct finishing *f;
 	if (!streams_line_is_up(&streams->teller))
 		return;
@@ -120,6 +120,6 @@ streams_finish_send_all(struct broker_reader *core)
 int64_t
 streams_finish_more_ms(struct finishing *f)
 {
-	return link_left_ms(streams_of(f->reader)->teller.link,
+	return link_left_ms(((struct streams *)f->reader)->teller.link,
 	    &((struct streams_finishing *)f)->call);
 }

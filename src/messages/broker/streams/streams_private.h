@@ -154,12 +154,6 @@ struct streams {
 	unsigned owed; /* replies that a reader waits for before it ends */
 };
 
-static inline struct streams *
-streams_of(const struct broker_reader *core)
-{
-	return (struct streams *)(uintptr_t)core;
-}
-
 /* --- streams_line.c --- */
 
 void streams_line_open(struct streams *streams);

@@ -224,7 +224,7 @@ begin_pass(struct streams *streams, enum streams_pass pass,
 void
 streams_take_look_again(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	if (streams->take.step == STREAMS_NEW)
 		begin_pass(streams, STREAMS_OWN, (struct streams_id){0, 0});
 	else
@@ -511,7 +511,7 @@ go_on_taking(struct streams *streams, size_t room)
 void
 streams_take_go(struct broker_reader *core)
 {
-	struct streams *streams = streams_of(core);
+	struct streams *streams = (struct streams *)core;
 	struct streams_take *take = &streams->take;
 	if (take->awaited || !streams_line_is_up(&streams->taker))
 		return;
