@@ -106,8 +106,8 @@ delivery_finish_buried(struct machine *machine)
 			: DELIVERY_SEEK,
 		    MORE);
 	/*
-	 * Its lane is parked no more, or it is late: it goes its own way, unless
-	 * Redis has lost what it was parked behind.
+	 * Its lane is parked no more, or it is late: it goes its own way,
+	 * unless Redis has lost what it was parked behind.
 	 */
 	d->buried = false;
 	d->again_us = clock_us();
