@@ -403,13 +403,38 @@ def a_token_of_a_person_is_enough_and_commands_take_it(bench):
     upstream.reply = close_unanswered
     got = gateway.ask("k")
     key_id = got.json()["instance"].rsplit(":", 1)[-1]
-    done = command("keys", "-c", gateway.file, "show", key_id)
-    equal(done.returncode, 1)
-    assert "ONCEPROXY_TOKEN" in done.stderr, done.stderr
+    for env, words in ((None, "put a token of admin.tokens into the"),
+                       ({"ONCEPROXY_TOKEN": "nobodys"},
+                        "ONCEPROXY_TOKEN is neither admin.token nor one")):
+        done = command("keys", "-c", gateway.file, "show", key_id, env=env)
+        equal(done.returncode, 1)
+        assert words in done.stderr, done.stderr
+        assert "a different admin.token" not in done.stderr, done.stderr
     done = command("keys", "-c", gateway.file, "release", key_id, "--note",
                    "not there", env={"ONCEPROXY_TOKEN": "alices"})
     equal((done.returncode, done.stderr), (0, ""))
     assert " release by alice: not there" in done.stdout, done.stdout
+
+
+@test
+def who_has_a_token_needs_nobody_elses(bench):
+    secrets = bench.folder()
+    for name in ("admin", "alices"):
+        write(os.path.join(secrets, name), name)
+    _, gateway, _ = start(bench, env={"BOBS": "bobs"}, admin={
+        "listen": "unix:" + os.path.join(secrets, "a"),
+        "token": {"file": os.path.join(secrets, "admin")},
+        "tokens": {"alice": {"file": os.path.join(secrets, "alices")},
+                   "bob": {"token": {"env": "BOBS"}}}})
+    for name in ("admin", "alices"):
+        os.remove(os.path.join(secrets, name))
+    line = ("keys", "-c", gateway.file, "list")
+    done = command(*line, env={"ONCEPROXY_TOKEN": "bobs"})
+    equal((done.returncode, done.stderr), (0, ""))
+    done = command(*line)
+    equal(done.returncode, 1)
+    assert "BOBS is not set in the environment" in done.stderr, done.stderr
+    assert "as ONCEPROXY_TOKEN" in done.stderr, done.stderr
 
 
 @each([("a path", "GET", "/nowhere", 404, "not-found"),

@@ -647,7 +647,7 @@ def a_file_that_is_wrong_elsewhere_leads_to_the_gateway(bench):
 
 
 @each([("admin.listen", {"listen": "here"}), ("no admin.listen", {}),
-       ("admin.token", {"listen": "unix:/nowhere", "token": 7})])
+       ("what is none", {"listen": "unix:/nowhere", "colour": "red"})])
 def a_file_that_is_wrong_there_does_not(bench, admin):
     operator = Operator(bench)
     file = spoilt(bench, operator.gateway, admin=admin)

@@ -203,14 +203,18 @@ digest_fixed_options(struct loader *l)
 
 /* --- all of it --- */
 
-/* Whether there is an admin.listen, and nothing wrong is about it. */
+/*
+ * Whether there is an admin.listen, and nothing wrong is about admin but its
+ * tokens, of which one may stand elsewhere.
+ */
 static bool
 has_admin(const struct conf *conf, const struct complaints *found)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		struct span pointer = span_str(found->list[i].pointer);
 		if (span_eq(pointer, SPAN("/admin")) ||
-		    span_starts(pointer, SPAN("/admin/")))
+		    (span_starts(pointer, SPAN("/admin/")) &&
+			!span_starts(pointer, SPAN("/admin/token"))))
 			return false;
 	}
 	return conf->admin.text != NULL;

@@ -20,7 +20,7 @@
  * With only_admin it is for who only asks the gateway that runs: of a file that
  * is not valid nothing but file, admin and admin_token means anything, beside
  * its complaints, and it has no routes; NULL where it has no admin.listen, or
- * what is wrong is about admin.
+ * what is wrong is about admin, and not about its tokens.
  */
 MUST_USE const struct conf *conf_load(
     const char *file, bool only_admin, struct complaints *complaints);

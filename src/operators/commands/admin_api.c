@@ -22,9 +22,21 @@ admin_api_find(struct admin_api *gateway)
 	const char *message = NULL;
 	/* The gateway runs, whatever is wrong with its file by now. */
 	gateway->conf = conf_load(gateway->file, true, &complaints);
+	const char *token = getenv("ONCEPROXY_TOKEN");
 	bool found = gateway->conf != NULL;
-	for (size_t i = 0; i < complaints.count; i++)
-		complaints.list[i].warning = found;
+	gateway->has_token = token != NULL && *token != '\0';
+	for (size_t i = complaints.count; i-- > 0;) {
+		struct complaint *c = &complaints.list[i];
+		c->warning = found;
+		if (!found || !gateway->has_token || c->pointer == NULL ||
+		    strncmp(c->pointer, "/admin/", 7) != 0)
+			continue;
+		/* Who has a token of their own needs no other. */
+		free(c->pointer);
+		free(c->message);
+		complaints.count--;
+		memmove(c, c + 1, (complaints.count - i) * sizeof *c);
+	}
 	print_complaints(stderr, gateway->file, &complaints);
 	if (found && complaints.count > 0)
 		fprintf(stderr, "onceproxy %s: %s is not valid; the gateway "
@@ -168,7 +180,14 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	    json_string_value(json_object_get(answer, "detail"));
 	fprintf(stderr, "onceproxy %s: %s (status %ld)\n", gateway->command,
 	    detail ? detail : "the gateway refused", status);
-	if (status == 401)
+	if (status == 401 && gateway->has_token)
+		fputs("ONCEPROXY_TOKEN is neither admin.token nor one of "
+		      "admin.tokens of the gateway that runs.\n", stderr);
+	else if (status == 401 && gateway->conf->admin_token == NULL)
+		fprintf(stderr, "No admin.token was found in %s: put a token "
+		    "of admin.tokens into the\nenvironment, as "
+		    "ONCEPROXY_TOKEN.\n", gateway->file);
+	else if (status == 401)
 		fprintf(stderr, "The gateway runs with a different admin.token "
 		    "than %s has; pass -c the file that it runs with, or "
 		    "restart it; or\nput a token of admin.tokens into the "

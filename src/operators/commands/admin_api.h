@@ -17,6 +17,7 @@ struct admin_api {
 	const char *command; /* "keys" */
 	const char *file;    /* the configuration */
 	const struct conf *conf;
+	bool has_token; /* ONCEPROXY_TOKEN */
 };
 
 /*

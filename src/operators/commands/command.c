@@ -314,7 +314,8 @@ command_run(const struct command *command, int argc, char **argv,
 		verb = verb < end ? verb : NULL;
 	}
 	line.verb = verb;
-	line.gateway = (struct admin_api){command->name, line.file, NULL};
+	line.gateway.command = command->name;
+	line.gateway.file = line.file;
 	line.names = argv + optind;
 	line.n_names = argc - optind;
 	if (code == GATEWAY_WELL && strchr(given, 'h') != NULL)
