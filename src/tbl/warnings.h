@@ -197,9 +197,10 @@ WARN_POLICY("max_attempts", p->on_unknown == UNKNOWN_RETRY &&
 	"retry finds the key FAILED; say 2 or more, or \"hold\"")
 WARN_POLICY("on_unknown.witness",
 	p->on_unknown == UNKNOWN_WITNESS && p->witness.enforced_by == NULL,
-	"no table of the API is bound to its rows: a release of the API that "
-	"does not write them may be charged twice before anybody sees it; "
-	"\"onceproxy witness sql\" prints the foreign key")
+	"no table of the API is bound to its rows: a payment that a release of "
+	"the API makes without writing them may be made twice before anybody "
+	"sees it; name the table of payments as \"enforced_by\", and "
+	"\"onceproxy witness sql\" prints its foreign key")
 WARN_POLICY("on_unknown.witness.status",
 	p->witness.status != 0 &&
 	    p->outcomes[p->witness.status] != DISPOSITION_STORE,
