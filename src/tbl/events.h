@@ -59,9 +59,10 @@ EVENT(store_unsafe, ERROR, "Redis cannot be trusted with new claims; they get "
 	"503 until it is fixed, and outcomes are still stored; see fault")
 EVENT(store_safe, INFO, "Redis can be trusted with new claims again")
 EVENT(store_replaced, WARN, "Redis was restarted, or a different one answers "
-	"in its place; whatever was not on its disk is forgotten, and those "
-	"payments may be made again: see AFTER REDIS WAS LOST in "
-	"onceproxy-runbook(7)")
+	"in its place; with its own append_only_file, and no store_emptied, it "
+	"has lost nothing, or (appendfsync everysec) a second; else whatever "
+	"was not on its disk is forgotten, and those payments may be made "
+	"again: see AFTER REDIS WAS LOST in onceproxy-runbook(7)")
 EVENT(store_emptied, WARN, "Redis has none of what this gateway had kept there "
 	"(FLUSHALL, another database, a restart without its data): keys are "
 	"forgotten, and those payments may be made again: see AFTER REDIS WAS "
