@@ -308,6 +308,10 @@ execution_tell_fenced(struct execution *e)
 	struct answer *answer = e->store.answer;
 	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = execution_log(e, EV_fenced);
+	if (e->answer != NULL)
+		log_int(&line, "status", e->answer->status);
+	else if (e->reason != REASON_NONE && !e->reconciles)
+		log_str(&line, "reason", reason_words[e->reason]);
 	log_end(&line);
 	e->stored = e->store.verdict == VERDICT_COMPLETED ||
 	    (e->store.verdict == VERDICT_FENCED &&

@@ -172,8 +172,9 @@ EVENT(attempts_exhausted, WARN, "this key was sent to the upstream "
 	"503 each time; its retries get 409: ask the upstream, then release or "
 	"complete it (onceproxy keys)")
 EVENT(fenced, WARN, "another owner decided about this key in the meantime; "
-	"this answer was not given to the client: ask the upstream how often "
-	"it executed the request")
+	"what came of this attempt (status, or the reason why nothing did) was "
+	"not given to the client: ask the upstream how often it executed the "
+	"request (with enforced_by, never what was revoked)")
 EVENT(journal_adopted, WARN, "a process that died left outcomes in its "
 	"journal; they are now being delivered to Redis")
 EVENT(journal_foreign, WARN, "a journal file in state_dir has outcomes for "

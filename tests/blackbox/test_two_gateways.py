@@ -113,6 +113,10 @@ def an_owner_that_slept_while_another_took_its_place_is_fenced(bench, key):
     one.signal(signal.SIGCONT)
     got = first.result()
     equal((got.status, got.problem), (409, "in-flight"))
+    line = one.wait_for_log("fenced")
+    equal((line.get("status"), line.get("reason")), {
+        "answer": (201, None), "refusal": (503, None),
+        "doubt": (None, "broken")}[key])
     assert int(got.get("Retry-After")) >= 1
     equal(two.ask("k").problem, "in-flight")
     holds["2"].release()
