@@ -212,10 +212,12 @@ WARN_POLICY("on_unknown.reconcile.absent", vain != 0,
 	"none, as 404", vain)
 WARN_POLICY("on_unknown.reconcile.settle",
 	asks && p->reconcile.settle_ms < at->route->upstream->timeout_ms,
-	"a call may take longer than that (timeout of the upstream), and where "
+	"settle is %s, and a call may take %s (timeout of the upstream): where "
 	"a gateway dies meanwhile the API says truly that nothing happened "
-	"yet: the payment would be made again; say as long as it may commit "
-	"what it was sent")
+	"yet, and the payment would be made again; say as long as that, and as "
+	"the API may still commit what it was sent",
+	amount_words(p->reconcile.settle_ms, AMOUNT_DURATION).text,
+	amount_words(at->route->upstream->timeout_ms, AMOUNT_DURATION).text)
 WARN_POLICY("on_unknown.reconcile.status", asks && p->reconcile.status >= 400,
 	"clients take a payment that was found for refused, and make another: "
 	"say 200 or 201")
