@@ -175,7 +175,8 @@ static const struct verb verbs[] = {
     {"list", list_messages, "jBsl", NULL, 0,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
 	"messages of these, oldest first, of held and retrying unless said:\n"
-	    "          held, retrying, waiting; of one source dead, parked",
+	    "          held, retrying, waiting; of one source dead, parked;\n"
+	    "          NEXT TRY of a held one is when its hold is over",
 	"list --source charges --state held"},
     {"show", show_messages, "j", "an ID", -1, "show ID...",
 	"one message, in whatever state",
