@@ -373,7 +373,9 @@ refuse_asking(struct admin_request *a)
 	    SPAN("The gateway cannot ask what became of this record without a "
 		 "client: its route has neither a witness nor a reconcile with "
 		 "headers of its own, or had none when it was sent. Nothing "
-		 "was asked."));
+		 "was asked: ask the API yourself, then complete or release "
+		 "it. Where the route has a reconcile, a client's retry asks, "
+		 "too."));
 }
 
 /* Whatever came of it, the record says so now. */
