@@ -437,8 +437,9 @@ FINDING(witness_unreachable, FAIL, NOTHING,
 	"the databases of the witnesses let us in, and take writes",
 	"the witness's database does not take us, so that what is unknown "
 	"stays so: {}",
-	"start it, or correct the broker's URL, user and password; a "
-	"PostgreSQL that is a standby takes no writes: name the primary")
+	"start it, or where it refuses us, correct the broker's URL (which "
+	"database), user and password, or have the user let in; a PostgreSQL "
+	"that is a standby takes no writes: name the primary")
 FINDING(witness_table, FAIL, WITNESS,
 	"the witnesses have their table, and its key",
 	"nothing can be asked of the witness's table: {}",
@@ -448,7 +449,8 @@ FINDING(witness_rights, FAIL, WITNESS,
 	"this user of the witness's database may not: {}",
 	"have the database's administrator say: {}")
 FINDING(witness_answers, FAIL, WITNESS,
-	"the witnesses give all four answers, as was tried and rolled back",
+	"the witnesses give all four answers, as was tried and rolled back, "
+	"or there are none",
 	"what was tried in the witness's table, and rolled back, went "
 	"otherwise: {}",
 	"take out the trigger, rule, policy or default that does this; "
