@@ -63,7 +63,7 @@ address_read_host_port(struct span text, struct span *ret_host,
 		rest = span_from(text, len + (v6 ? 1 : 0));
 	}
 	if (span_eq(host, SPAN("*")))
-		return "all addresses are a port alone: \":8080\"";
+		return "to listen on all addresses, write \":8080\"";
 	/* Nothing else has two colons. */
 	bool bare = !v6 && rest.len > 0 && span_has(span_from(rest, 1), ':');
 	for (size_t i = 0; i < text.len && bare; i++)

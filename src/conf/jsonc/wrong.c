@@ -345,7 +345,9 @@ wrong_from_the_start(struct span text)
 		wrong.words = wrong_anywhere(
 		    rest, at == text.ptr || at[-1] == '\n');
 		if (wrong.words == NULL)
-			wrong.words = "a configuration begins with {";
+			wrong.words = *at == '#'
+			    ? "a comment begins with //"
+			    : "a configuration begins with {";
 	}
 	return wrong;
 }

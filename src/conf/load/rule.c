@@ -104,7 +104,9 @@ wrong_target(const char *text)
 {
 	struct span rest = span_of(text, strcspn(text, "?")), segment;
 	if (*text != '/')
-		return "must begin with \"/\"";
+		return strstr(text, "://") != NULL
+		    ? "must be the path alone, without the host"
+		    : "must begin with \"/\"";
 	rest = span_from(rest, 1);
 	while (span_next(&rest, '/', &segment)) {
 		if (span_is_dots(segment))

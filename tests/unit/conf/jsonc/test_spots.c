@@ -204,6 +204,7 @@ what_is_wrong_is_said_where_it_is(void **state)
 		"here, all that follows a // is comment"},
 	    {"\"x\"", 1, 1, "a configuration begins with {"},
 	    {"listen: x", 1, 1, "a configuration begins with {"},
+	    {"# x\n{}", 1, 1, "a comment begins with //"},
 	    {"{\n", 1, 1, "this { is never closed"},
 	    {"{\"a\": [1,\n 2", 1, 7, "this [ is never closed"},
 	    {"{\"a\": 1,", 1, 1, "this { is never closed"},
