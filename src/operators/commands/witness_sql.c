@@ -100,6 +100,7 @@ print_enforced(const struct witness_names *n)
 	       "\n", by);
 	print_schema(n, n->schema_by);
 	printf("COMMIT;\n\n"
+	       "-- ==================== STOP HERE ====================\n"
 	       "-- Have the API write both rows now, and whoever else writes "
 	       "into %s: behind the\n-- next step, what has no row in the "
 	       "witness is refused.\n"
@@ -140,8 +141,9 @@ print_witness(const struct conf_route *route, bool table, bool enforced)
 		? schema_of(arena, witness->enforced_by)
 		: NULL,
 	};
-	printf("-- For the database of the broker \"%s\".\nBEGIN;\n",
-	    witness->broker->name);
+	printf("-- For the database of the broker \"%s\". Where an API is at "
+	       "work, not all at once:\n-- see \"The order of things\" in "
+	       "onceproxy-unknown(7).\nBEGIN;\n", witness->broker->name);
 	if (table)
 		print_table(&n);
 	if (enforced)
