@@ -18,8 +18,9 @@ STANDING(STORE, "store", "Redis or the journal cannot take a claim now.")
 STANDING(UPSTREAM, "upstream", "Nothing could be sent to the upstream, or it "
 	"released what was sent, five times in a row; one message at a time "
 	"tries again.")
-STANDING(TOKEN, "token", "The source's own token is refused, by the route that "
-	"its messages lead to or by the upstream: renew it, and reload.")
+STANDING(TOKEN, "token", "The source's own token is refused, or "
+	"request.headers have none, by the route that its messages lead to or "
+	"by the upstream: renew it, or name it there, and reload.")
 STANDING(REDIRECTED, "redirected", "The upstream answers with redirects, which "
 	"nobody follows: let the route's upstream name the address that it "
 	"redirects to.")
