@@ -190,6 +190,10 @@ REFUSED = [
         {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
         {"body": b'{"a":"a\\tb"}', "idempotency_key": "k"}, "malformed",
         "usable value"),
+    ("a value of the path with a slash",
+        {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
+        {"body": b'{"a":"a/b"}', "idempotency_key": "k"}, "malformed",
+        "bad-request: the path can be read as two"),
     ("a value of a header with a control character",
         {"request": {"path": "/v1/charges", "headers": {
             "Authorization": "Bearer t", "X-A": "{json:/a}"}}},

@@ -336,7 +336,11 @@ make_request(struct shape *s)
 	if (verdict != SHAPE_GOOD)
 		return verdict;
 	if (!claimant_find_route(c))
-		return refuse_problem(s, PROBLEM_BAD_REQUEST);
+		return misshapen(s, SHAPE_MALFORMED,
+		    arena_printf(c->arena, "%s: the path can be read as two, "
+			"by %%2F or the like in a value, and these have "
+			"different routes",
+			problem_lines[PROBLEM_BAD_REQUEST].type));
 	if (c->route == NULL)
 		return refuse_problem(s, PROBLEM_NO_ROUTE);
 	if (c->policy == NULL)
