@@ -20,7 +20,7 @@
 void subscriber_open(struct node *node);
 /*
  * Tells the store's listener where it changes whether all subscribers of nodes
- * that count hear.
+ * that have shards of ours hear.
  */
 void subscriber_sum_up(struct store *store);
 

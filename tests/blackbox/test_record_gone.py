@@ -144,6 +144,35 @@ def nor_is_one_that_waited_for_an_attempt_of_somebody_else(bench):
     equal(upstream.count(), 1)
 
 
+@test
+def a_policy_that_executes_again_stands_where_somebody_may_be_at_it(bench):
+    hold = Hold()
+    upstream = bench.upstream(lambda connection, _: (
+        hold.wait(), connection.send(answer(201))))
+    stream = Stream(bench.own_redis())
+    config = bench.config(
+        upstream, {"lease": "2s", "on_unknown": "retry"},
+        admin={"listen": "127.0.0.1:0"})
+    source(config, stream)
+    gateway = bench.serve({**config, "sources": {}})
+    first = bench.background(gateway.ask, "k", body=b'{"a":1}')
+    hold.wait_arrived()
+    stream.redis("XGROUP", "CREATE", stream.name, stream.group, "0",
+                 "MKSTREAM")
+    stream.add(body=b'{"a":1}', idempotency_key="k")
+    stream.redis("XREADGROUP", "GROUP", stream.group, "somebody", "STREAMS",
+                 stream.name, ">")
+    reader = bench.serve({**config, "state_dir": bench.folder(),
+                          "instance": "reader"})
+    eventually(lambda: b'outcome="waited"} 1' in Admin(reader).send(
+        "GET", "/metrics").body, "it waits")
+    bench.redis("FLUSHALL")
+    reader.wait_for_log("source_stands", reason="unproven")
+    hold.release()
+    first.result()
+    equal(upstream.count(), 1)
+
+
 @each([("held", False), ("in flight", True)])
 def nor_is_one_executed_whose_key_a_reload_has_changed(bench, in_flight):
     """As with a token that is renewed, where that names the tenant: no record

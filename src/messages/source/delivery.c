@@ -440,9 +440,15 @@ delivery_turned(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
-	/* What was sent here is not executed without its record anyway. */
+	/*
+	 * What was sent is not executed without its record anyway, unless it
+	 * would be executed again where nobody knows.
+	 */
+	const struct conf_idempotency *policy = d->c.policy;
+	bool retries = policy != NULL && policy->on_unknown == UNKNOWN_RETRY;
+	int64_t again_us = d->sent == 0 || retries ? d->again_us : 0;
 	if (letters->n_unknown > 0 ||
-	    source_proof_doubts(d->source, d->sent == 0 ? d->again_us : 0))
+	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);

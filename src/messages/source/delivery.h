@@ -99,8 +99,8 @@ struct delivery {
 	int64_t first_ms;      /* when it was taken, by the wall clock */
 	int64_t began_us;      /* the same, by clock_us */
 	/*
-	 * Since then the store is to have its data: it came again, or its lane
-	 * was gone all at once.  0: it need not.
+	 * Since then the store is to have its data: it came again, somebody was
+	 * at it, or its lane was gone all at once.  0: it need not.
 	 */
 	int64_t again_us;
 	int64_t held_since_ms; /* by loop_now_ms; 0: it is not */

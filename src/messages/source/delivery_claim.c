@@ -176,6 +176,7 @@ found_by_verdict(struct delivery *d)
 	case VERDICT_IN_FLIGHT:
 		/* Whoever is at it may have sent it, and Redis forget that. */
 		d->sent = op->attempt;
+		d->again_us = clock_us();
 		return FOUND_IN_FLIGHT;
 	case VERDICT_BUSY:
 		/*
