@@ -325,6 +325,23 @@ is_well(struct kafka_part *part)
 	reader_trouble_end(&part->kafka->core, KAFKA_OF_READ, part->topic);
 }
 
+/*
+ * A log that was known late is sought in while librdkafka asks its leader where
+ * it ends (assign), and may go on from there all the same: what comes first is
+ * to be what comes next, or that is sought once more.
+ */
+static bool
+comes_too_far(struct kafka_part *part, int64_t offset)
+{
+	int64_t next = part->step == KAFKA_LOOKING ? part->stand.mark.offset
+						   : part->tracker.next;
+	bool too_far = part->late && offset > next;
+	part->late = false;
+	if (too_far)
+		kafka_part_seek(part, next);
+	return too_far;
+}
+
 static void
 take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 {
@@ -333,6 +350,8 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	int32_t before = part->leader;
 	is_well(part);
 	part->leader = rd_kafka_message_broker_id(message);
+	if (comes_too_far(part, mark.offset))
+		return;
 	if (part->step == KAFKA_LOOKING) {
 		look(part, mark.offset, &mark);
 		return;
@@ -364,6 +383,8 @@ static void
 take_eof(struct kafka_part *part, int64_t offset)
 {
 	is_well(part);
+	if (comes_too_far(part, offset))
+		return;
 	if (part->step == KAFKA_LOOKING) {
 		look(part, offset, NULL);
 	} else if (part->step != KAFKA_READING) {

@@ -80,6 +80,7 @@ struct kafka_part {
 	int32_t leader;  /* who has sent the last message, or one of these */
 	int32_t leads;   /* who leads it, as metadata say */
 	bool empty;      /* its queue was, when it was last looked at */
+	bool late; /* its log was known late, and nothing has come since */
 	/* When something came of it, or nothing was to come. */
 	int64_t heard_ms;
 	int64_t odd_ms; /* since when what is there cannot be read; 0: it can */
