@@ -1354,7 +1354,6 @@ def a_partition_is_rewound_with_a_note(bench):
     s.browser.wait_text("#rewind .error", "not unproven")
     s.browser.click("#rewind .cancel")
     s.topic.add()
-    s.gateway.wait_for_log("message", outcome="executed")
     eventually(lambda: s.topic.committed() == {0: 1}, "it is committed")
     s.browser.click("#scharges .rewind")
     s.browser.type("#rewind [name=more]", "charges/0")
