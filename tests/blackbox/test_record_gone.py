@@ -121,56 +121,46 @@ def nor_is_one_executed_beside_itself_whose_turn_is_lost(bench):
     equal(lost.count(), 1)
 
 
+class Waits:
+    """A message that waits for a client's attempt with its key."""
+
+    def __init__(self, bench, **idempotency):
+        self.hold = Hold()
+        self.upstream = bench.upstream(lambda connection, _: (
+            self.hold.wait(), connection.send(answer(201))))
+        stream = Stream(bench.own_redis())
+        config = bench.config(self.upstream, idempotency,
+                              admin={"listen": "127.0.0.1:0"})
+        source(config, stream)
+        self.gateway = bench.serve(config)
+        self.first = bench.background(self.gateway.ask, "k", body=b'{"a":1}')
+        self.hold.wait_arrived()
+        stream.add(body=b'{"a":1}', idempotency_key="k")
+        eventually(lambda: b'outcome="waited"} 1' in Admin(self.gateway).send(
+            "GET", "/metrics").body, "it waits")
+
+    def is_executed_once(self):
+        self.hold.release()
+        self.first.result()
+        equal(self.upstream.count(), 1)
+
+
 @test
 def nor_is_one_that_waited_for_an_attempt_of_somebody_else(bench):
-    hold = Hold()
-    upstream = bench.upstream(lambda connection, _: (
-        hold.wait(), connection.send(answer(201))))
-    stream = Stream(bench.own_redis())
-    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
-    source(config, stream)
-    gateway = bench.serve(config)
-    first = bench.background(gateway.ask, "k", body=b'{"a":1}')
-    hold.wait_arrived()
-    stream.add(body=b'{"a":1}', idempotency_key="k")
-    eventually(lambda: b'outcome="waited"} 1' in Admin(gateway).send(
-        "GET", "/metrics").body, "it waits")
+    waits = Waits(bench)
     bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
     bench.redis("CLIENT", "KILL", "TYPE", "pubsub")
-    gateway.wait_for_log("message_record_gone")
-    gateway.wait_for_log("message_held")
-    hold.release()
-    equal(first.result().status, 201)
-    equal(upstream.count(), 1)
+    waits.gateway.wait_for_log("message_record_gone")
+    waits.gateway.wait_for_log("message_held")
+    waits.is_executed_once()
 
 
 @test
 def a_policy_that_executes_again_stands_where_somebody_may_be_at_it(bench):
-    hold = Hold()
-    upstream = bench.upstream(lambda connection, _: (
-        hold.wait(), connection.send(answer(201))))
-    stream = Stream(bench.own_redis())
-    config = bench.config(
-        upstream, {"lease": "2s", "on_unknown": "retry"},
-        admin={"listen": "127.0.0.1:0"})
-    source(config, stream)
-    gateway = bench.serve({**config, "sources": {}})
-    first = bench.background(gateway.ask, "k", body=b'{"a":1}')
-    hold.wait_arrived()
-    stream.redis("XGROUP", "CREATE", stream.name, stream.group, "0",
-                 "MKSTREAM")
-    stream.add(body=b'{"a":1}', idempotency_key="k")
-    stream.redis("XREADGROUP", "GROUP", stream.group, "somebody", "STREAMS",
-                 stream.name, ">")
-    reader = bench.serve({**config, "state_dir": bench.folder(),
-                          "instance": "reader"})
-    eventually(lambda: b'outcome="waited"} 1' in Admin(reader).send(
-        "GET", "/metrics").body, "it waits")
+    waits = Waits(bench, lease="2s", on_unknown="retry")
     bench.redis("FLUSHALL")
-    reader.wait_for_log("source_stands", reason="unproven")
-    hold.release()
-    first.result()
-    equal(upstream.count(), 1)
+    waits.gateway.wait_for_log("source_stands", reason="unproven")
+    waits.is_executed_once()
 
 
 @each([("held", False), ("in flight", True)])

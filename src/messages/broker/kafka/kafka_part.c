@@ -335,6 +335,8 @@ comes_too_far(struct kafka_part *part, int64_t offset)
 {
 	int64_t next = part->step == KAFKA_LOOKING ? part->stand.mark.offset
 						   : part->tracker.next;
+	if (next < part->begin)
+		next = part->begin;
 	bool too_far = part->late && offset > next;
 	part->late = false;
 	if (too_far)
