@@ -766,9 +766,11 @@ def messages_that_are_held_ask_at_growing_distances(bench):
     gateway.wait_until(lambda: len(gateway.find_log("message_held")) == 2,
                        "both are held")
     since = len(gateway.events)
+    key = gateway.find_log("message_held")[0]["key_id"]
     lines = gateway.wait_until(
-        lambda: gateway.find_log("asked", since)[2:] and
-        gateway.find_log("asked", since), "it is asked three times more")
+        lambda: gateway.find_log("asked", since, key_id=key)[2:] and
+        gateway.find_log("asked", since, key_id=key),
+        "it is asked three times more")
     first, third = (datetime.fromisoformat(line["ts"].replace("Z", "+00:00"))
                     for line in (lines[0], lines[2]))
     assert (third - first).total_seconds() > 0.9, lines
