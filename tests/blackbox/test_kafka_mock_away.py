@@ -63,6 +63,25 @@ def a_slow_broker_is_only_slow(bench):
 
 
 @test
+def a_log_that_is_known_late_is_read_whole(bench):
+    """The library is not made to ask where it ends meanwhile: it would ask once
+    more, and go there, when it has begun to read."""
+    r = MockReader(bench, nodes=2, settings={"debug": "fetch"})
+    r.kafka.move_leader(r.topic.name, 0, 1)
+    r.kafka.move_coordinator(r.topic.group, 2)
+    keys = r.add(10)
+    # Where it begins, where it ends; and that again, if the library asks.
+    r.kafka.fail_at(1, "ListOffsets", (0, 0), (0, 2500), (0, 3000))
+    r.kafka.fail_at(1, "Fetch", (0, 4500))
+    gateway = r.reading()
+    gateway.wait_until(
+        lambda: any("Fetch topic" in e["message"]
+                    for e in gateway.find_log("source_library")), "it reads")
+    keys += r.add(10, "meanwhile")
+    goes_on(r, gateway, keys)
+
+
+@test
 def leaders_and_the_coordinator_move(bench):
     """A partition may be left behind by the library then, and is read again
     (test_kafka_mock_still); this Kafka's group waits for the session of the

@@ -33,7 +33,7 @@ kafka_group_clear(struct kafka *kafka)
 	}
 	kafka->n_parts = 0;
 	kafka->given = kafka->assigned = kafka->revoking = false;
-	kafka->again = kafka->anew = kafka->commits = false;
+	kafka->late = kafka->again = kafka->anew = kafka->commits = false;
 }
 
 /* What the store keeps of them, and what an operator has decided. */
@@ -110,12 +110,9 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	reader_kick(&kafka->core);
 }
 
-/*
- * All is read once it is known where that begins; only logs that nobody leads,
- * or whose leaders are too slow, begin later, each by itself.
- */
-static void
-assign(struct kafka *kafka)
+/* What is not known is asked for again. */
+static bool
+all_is_known(struct kafka *kafka)
 {
 	int64_t now = loop_now_ms(kafka->core.loop);
 	bool waits = now - kafka->given_ms < GIVEN_MS, known = true;
@@ -123,26 +120,46 @@ assign(struct kafka *kafka)
 	LIST_EACH (part, &kafka->parts, link)
 		known &= part->has_copy && part->has_commit &&
 		    (part->has_log || !waits);
-	if (!known) {
-		if (now >= kafka->ask_again_ms)
-			kafka_commit_ask(kafka);
-		return;
-	}
+	if (!known && now >= kafka->ask_again_ms)
+		kafka_commit_ask(kafka);
+	return known;
+}
+
+/*
+ * Logs that nobody leads, or whose leaders are slow, are read later than the
+ * others.  Until then librdkafka has none of these: it would have to be given
+ * their end, which it asks leaders for; and it asks once more, and goes there,
+ * after it was given an offset meanwhile.
+ */
+static void
+assign(struct kafka *kafka)
+{
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(16);
+	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
+		int64_t next = kafka_part_next(part);
+		if (next < 0)
+			continue;
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
-		    ->offset = part->has_log ? kafka_part_begin(part)
-					     : RD_KAFKA_OFFSET_END;
+		    ->offset = next;
 		rd_kafka_queue_forward(part->queue, NULL);
+		part->empty = false;
 	}
 	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);
 	rd_kafka_topic_partition_list_destroy(list);
-	kafka->assigned = true;
-	kafka->anew = false;
+	kafka->late = false;
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
+}
+
+static void
+assign_first(struct kafka *kafka)
+{
+	assign(kafka);
+	kafka->assigned = true;
+	kafka->anew = false;
 	struct logline line = log_begin(EV_source_partitions);
 	log_str(&line, "source", kafka->core.source->name);
 	log_int(&line, "partitions", kafka->n_parts);
@@ -206,7 +223,8 @@ kafka_group_go_on(struct kafka *kafka)
 	} else if (!kafka->given || kafka->core.leaving) {
 		return;
 	} else if (!kafka->assigned) {
-		assign(kafka);
+		if (all_is_known(kafka))
+			assign_first(kafka);
 	} else if (!busy &&
 	    (kafka->anew || (kafka->again && kafka->core.credit > 0))) {
 		rd_kafka_topic_partition_list_t *list =
@@ -216,6 +234,8 @@ kafka_group_go_on(struct kafka *kafka)
 			    list, part->topic, part->number);
 		begin(kafka, list);
 		rd_kafka_topic_partition_list_destroy(list);
+	} else if (kafka->late) {
+		assign(kafka);
 	}
 }
 

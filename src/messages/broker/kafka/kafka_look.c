@@ -251,10 +251,7 @@ learn_log(struct kafka_part *part, const struct topics_look *seen)
 	part->has_log = true;
 	part->begin = begin->offset;
 	part->end = end->offset;
-	if (kafka->assigned && !kafka->revoking) {
-		kafka_part_seek(part, kafka_part_begin(part));
-		part->late = true;
-	}
+	kafka->late |= kafka->assigned;
 	return true;
 }
 
