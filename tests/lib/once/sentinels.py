@@ -227,12 +227,12 @@ class Sentinels:
         is_one = server.answers() and server.info("role") == "master"
         return server if is_one else None
 
-    def wait_moved(self, old, sentinels=None):
+    def wait_moved(self, old, sentinels=None, timeout=LONG):
         """The new master, once all of these Sentinels name it."""
         def moved():
             master = self.master(sentinels)
             return None if master is old else master
-        return eventually(moved, "another master", LONG)
+        return eventually(moved, "another master", timeout)
 
     def ask_failover(self):
         """A failover by a Sentinel; the master need not be down."""
