@@ -207,8 +207,6 @@ class KafkaClient:
         return self.made_once("producer", lambda: (
             confluent_kafka.Producer(self.settings(
                 linger_ms=0, acks="all",
-                # A topic that was just made refuses a batch now and then, and
-                # the next one would overtake it.
                 max_in_flight_requests_per_connection=1))))
 
     # --- topics ------------------------------------------------------------
@@ -296,8 +294,10 @@ class KafkaClient:
         return self.produce_all(topic, records)
 
     def produce_all(self, topic, records):
-        """records: (value, members) each."""
-        done, wrong = {}, []
+        """records: (value, members) each.  A topic that was just made refuses a
+        batch now and then, and the next one would overtake it: so the first one
+        of each partition is there before others are sent."""
+        done, wrong, seen = {}, [], set()
 
         def on_delivery(number):
             def told(error, message):
@@ -309,6 +309,9 @@ class KafkaClient:
         for number, (value, members) in enumerate(records):
             self.producer.produce(topic, value, **members,
                                   on_delivery=on_delivery(number))
+            if members.get("partition") not in seen:
+                seen.add(members.get("partition"))
+                self.producer.flush(START_S)
         left = self.producer.flush(START_S)
         assert not wrong and left == 0, (wrong[:1], left)
         return [done[number] for number in sorted(done)]
