@@ -269,7 +269,9 @@ class OutboxWorld(MessageWorld):
             told.entries[position] = Entry(key, entity)
             told.places[position] = (int(place), 0)
         for number, (position, place, entry) in enumerate(self.lost, 1):
-            if position in told.entries:  # it was given again
+            if position in told.entries:
+                # It was given again: a letter there may be of the lost one.
+                told.was_dead.add(position)
                 position = f"{position} lost {number}"
             told.entries[position] = entry
             told.places[position] = (place, number)
