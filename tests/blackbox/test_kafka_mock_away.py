@@ -9,7 +9,7 @@ from once.admin import Admin
 from once.gateway import is_without
 from once.kafka_reader import LONG_S, MockReader, source_of
 from once.one_thread import threads
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.wait import eventually
 
 
@@ -62,15 +62,20 @@ def a_slow_broker_is_only_slow(bench):
     equal(gateway.find_log("source_broker_down"), [])
 
 
-@test
-def a_log_that_is_known_late_is_read_whole(bench):
-    """The library is not made to ask where it ends meanwhile: it would ask once
-    more, and go there, when it has begun to read."""
+@each([("first", 0), ("again", 10)])
+def a_log_that_is_known_late_is_read_whole(bench, before):
+    """The library asks for a place of its own meanwhile; it asks once more, and
+    goes there, when it has begun to read where it was told to."""
     r = MockReader(bench, nodes=2, settings={"debug": "fetch"})
     r.kafka.move_leader(r.topic.name, 0, 1)
     r.kafka.move_coordinator(r.topic.group, 2)
-    keys = r.add(10)
-    # Where it begins, where it ends; and that again, if the library asks.
+    keys = r.add(before, "before")
+    if before:
+        gateway = r.reading()
+        r.wait_ended()
+        gateway.stop()
+    keys += r.add(10)
+    # Where it begins, where it ends; and what the library asks.
     r.kafka.fail_at(1, "ListOffsets", (0, 0), (0, 2500), (0, 3000))
     r.kafka.fail_at(1, "Fetch", (0, 4500))
     gateway = r.reading()
@@ -79,6 +84,7 @@ def a_log_that_is_known_late_is_read_whole(bench):
                     for e in gateway.find_log("source_library")), "it reads")
     keys += r.add(10, "meanwhile")
     goes_on(r, gateway, keys)
+    equal(len(gateway.find_log("source_partitions")), 1)
 
 
 @test

@@ -33,7 +33,7 @@ kafka_group_clear(struct kafka *kafka)
 	}
 	kafka->n_parts = 0;
 	kafka->given = kafka->assigned = kafka->revoking = false;
-	kafka->late = kafka->again = kafka->anew = kafka->commits = false;
+	kafka->again = kafka->anew = kafka->commits = false;
 }
 
 /* What the store keeps of them, and what an operator has decided. */
@@ -110,56 +110,42 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	reader_kick(&kafka->core);
 }
 
-/* What is not known is asked for again. */
-static bool
-all_is_known(struct kafka *kafka)
-{
-	int64_t now = loop_now_ms(kafka->core.loop);
-	bool waits = now - kafka->given_ms < GIVEN_MS, known = true;
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		known &= part->has_copy && part->has_commit &&
-		    (part->has_log || !waits);
-	if (!known && now >= kafka->ask_again_ms)
-		kafka_commit_ask(kafka);
-	return known;
-}
-
 /*
- * Logs that nobody leads, or whose leaders are slow, are read later than the
- * others.  Until then librdkafka has none of these: it would have to be given
- * their end, which it asks leaders for; and it asks once more, and goes there,
- * after it was given an offset meanwhile.
+ * All is read once it is known where that begins; only logs that nobody leads,
+ * or whose leaders are too slow, begin later, each by itself.  Of these nothing
+ * is taken until then; librdkafka has them from their beginning, as it could
+ * skip what it does not go back to.
  */
 static void
 assign(struct kafka *kafka)
 {
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(16);
+	int64_t now = loop_now_ms(kafka->core.loop);
+	bool waits = now - kafka->given_ms < GIVEN_MS;
+	bool asked = true, known = true;
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
-		int64_t next = kafka_part_next(part);
-		if (next < 0)
-			continue;
+		asked &= part->has_commit;
+		known &= part->has_copy && (part->has_log || !waits);
+	}
+	if (!asked && now >= kafka->ask_again_ms)
+		kafka_commit_ask(kafka);
+	if (!asked || !known)
+		return;
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(16);
+	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
-		    ->offset = next;
+		    ->offset = part->has_log ? kafka_part_begin(part)
+					     : RD_KAFKA_OFFSET_BEGINNING;
 		rd_kafka_queue_forward(part->queue, NULL);
-		part->empty = false;
 	}
 	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);
 	rd_kafka_topic_partition_list_destroy(list);
-	kafka->late = false;
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
-}
-
-static void
-assign_first(struct kafka *kafka)
-{
-	assign(kafka);
 	kafka->assigned = true;
 	kafka->anew = false;
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
 	struct logline line = log_begin(EV_source_partitions);
 	log_str(&line, "source", kafka->core.source->name);
 	log_int(&line, "partitions", kafka->n_parts);
@@ -223,8 +209,7 @@ kafka_group_go_on(struct kafka *kafka)
 	} else if (!kafka->given || kafka->core.leaving) {
 		return;
 	} else if (!kafka->assigned) {
-		if (all_is_known(kafka))
-			assign_first(kafka);
+		assign(kafka);
 	} else if (!busy &&
 	    (kafka->anew || (kafka->again && kafka->core.credit > 0))) {
 		rd_kafka_topic_partition_list_t *list =
@@ -234,8 +219,6 @@ kafka_group_go_on(struct kafka *kafka)
 			    list, part->topic, part->number);
 		begin(kafka, list);
 		rd_kafka_topic_partition_list_destroy(list);
-	} else if (kafka->late) {
-		assign(kafka);
 	}
 }
 

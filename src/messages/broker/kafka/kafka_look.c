@@ -251,7 +251,12 @@ learn_log(struct kafka_part *part, const struct topics_look *seen)
 	part->has_log = true;
 	part->begin = begin->offset;
 	part->end = end->offset;
-	kafka->late |= kafka->assigned;
+	if (kafka->assigned && !kafka->revoking) {
+		int64_t from = kafka_part_begin(part);
+		if (from >= 0)
+			kafka_part_seek(part, from);
+		part->late = true;
+	}
 	return true;
 }
 

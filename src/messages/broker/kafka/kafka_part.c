@@ -83,8 +83,8 @@ begin_of(const struct kafka_part *part)
 	return begin;
 }
 
-static void
-seek(struct kafka_part *part, int64_t offset)
+void
+kafka_part_seek(struct kafka_part *part, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    kafka_call_list(part->topic, part->number, offset);
@@ -152,7 +152,7 @@ stand_still(struct kafka_part *part, const char *why)
 	reader_trouble_say(&kafka->core, EV_source_unproven, KAFKA_OF_PROOF,
 	    part->name, span_str(words));
 	events->floor_wanted(events->arg, part->name, true);
-	return -1;
+	return RD_KAFKA_OFFSET_BEGINNING;
 }
 
 static int64_t
@@ -198,9 +198,8 @@ choose_stand(struct kafka_part *part)
 	return false;
 }
 
-/* Below 0: nowhere, until an operator has decided. */
-static int64_t
-begin(struct kafka_part *part)
+int64_t
+kafka_part_begin(struct kafka_part *part)
 {
 	struct kafka *kafka = part->kafka;
 	struct kafka_stand *stand = &part->stand;
@@ -234,25 +233,6 @@ begin(struct kafka_part *part)
 	return stand->mark.offset;
 }
 
-int64_t
-kafka_part_next(struct kafka_part *part)
-{
-	switch (part->step) {
-	case KAFKA_ASKING:
-		return part->has_log ? begin(part) : -1;
-	case KAFKA_LOOKING:
-	case KAFKA_HOLE:
-		return part->stand.mark.offset;
-	case KAFKA_UNPROVEN:
-		return -1;
-	case KAFKA_TELLING:
-	case KAFKA_READING:
-		break;
-	}
-	return part->tracker.next > part->begin ? part->tracker.next
-						: part->begin;
-}
-
 /* --- the message that was read last --- */
 
 /* here: it has just come, and what comes next is what is behind it. */
@@ -262,7 +242,7 @@ proven(struct kafka_part *part, bool here)
 	int64_t behind = part->stand.mark.offset + 1;
 	int64_t next = begin_at(part, &part->stand, part->by_commit);
 	if (!here || next != behind)
-		seek(part, next);
+		kafka_part_seek(part, next);
 }
 
 /*
@@ -345,6 +325,24 @@ is_well(struct kafka_part *part)
 	reader_trouble_end(&part->kafka->core, KAFKA_OF_READ, part->topic);
 }
 
+/*
+ * A log that was known late is sought in while librdkafka asks its leader where
+ * it begins (assign).  That answer is outdated then, so it asks once more half a
+ * second later, and goes there, whatever it has read by then.  It is sought
+ * once more; nothing is passed over, as it has not gone ahead.
+ */
+static bool
+begins_again(struct kafka_part *part, int64_t offset)
+{
+	int64_t next = part->step == KAFKA_LOOKING ? part->stand.mark.offset
+						   : part->tracker.next;
+	if (!part->late || offset >= next)
+		return false;
+	part->late = false;
+	kafka_part_seek(part, next);
+	return true;
+}
+
 static void
 take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 {
@@ -353,6 +351,8 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	int32_t before = part->leader;
 	is_well(part);
 	part->leader = rd_kafka_message_broker_id(message);
+	if (begins_again(part, mark.offset))
+		return;
 	if (part->step == KAFKA_LOOKING) {
 		look(part, mark.offset, &mark);
 		return;
@@ -512,8 +512,10 @@ kafka_part_again(struct kafka *kafka)
 		    now - part->odd_ms < ODD_AGAIN_MS)
 			continue;
 		part->odd_ms = 0;
-		int64_t next = kafka_part_next(part);
+		int64_t next = part->step == KAFKA_LOOKING
+		    ? part->stand.mark.offset
+		    : part->tracker.next;
 		if (next >= 0)
-			seek(part, next);
+			kafka_part_seek(part, next);
 	}
 }

@@ -80,6 +80,7 @@ struct kafka_part {
 	int32_t leader;  /* who has sent the last message, or one of these */
 	int32_t leads;   /* who leads it, as metadata say */
 	bool empty;      /* its queue was, when it was last looked at */
+	bool late; /* its log was known late: it may be read from there again */
 	/* When something came of it, or nothing was to come. */
 	int64_t heard_ms;
 	int64_t odd_ms; /* since when what is there cannot be read; 0: it can */
@@ -133,7 +134,6 @@ struct kafka {
 	uintptr_t serials;
 	bool given; /* the group has given what parts are */
 	bool assigned; /* they are fetched, where it is known from where */
-	bool late; /* that became known of another one: all are assigned anew */
 	int64_t given_ms;
 	bool asking;         /* for what was committed */
 	uintptr_t asked_for; /* serials was that, then */
@@ -205,11 +205,12 @@ struct kafka_part *kafka_part_new(
 /* Its messages are recalled. */
 void kafka_part_free(struct kafka_part **part);
 /*
- * What is committed, and the store's copy, are known: the offset from which it
- * is to be fetched, first or again.  Below 0: from none, as its log is not
- * known yet, or unproven.
+ * What is committed, the store's copy, and its log are known: where it is to be
+ * fetched from first, an offset or one of RD_KAFKA_OFFSET_.
  */
-int64_t kafka_part_next(struct kafka_part *part);
+int64_t kafka_part_begin(struct kafka_part *part);
+/* What comes next is fetched from that offset on. */
+void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /*
  * What its topic's cleanup.policy is, as its step HOLE waits for; NULL: it is
  * not told, for that reason.
