@@ -265,17 +265,20 @@ letters_note(struct letters *letters, unsigned at,
 	bool older = reply->now_ms < shard->looked_ms;
 	if (reply->now_ms <= shard->looked_ms)
 		look_at(letters, shard);
-	if (older || dead < 0 || parked < 0)
+	if (older)
+		return;
+	if (is_written && written == NULL)
+		add_known(&letters->written, &shard->written, name->id);
+	else if (!is_written && written != NULL)
+		forget(&letters->written, written);
+	/* It may say no more than that there is no such letter. */
+	if (dead < 0 || parked < 0)
 		return;
 	shard->changed_ms = reply->now_ms;
 	if (name->in_order && lane_is_there && lane == NULL)
 		add_known(&letters->lanes, &shard->lanes, name->lane);
 	else if (name->in_order && !lane_is_there && lane != NULL)
 		forget(&letters->lanes, lane);
-	if (is_written && written == NULL)
-		add_known(&letters->written, &shard->written, name->id);
-	else if (!is_written && written != NULL)
-		forget(&letters->written, written);
 	set_counts(letters, shard, (uint64_t)dead, (uint64_t)parked);
 }
 

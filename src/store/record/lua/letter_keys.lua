@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What the scripts of letters have in common: a letter, its lane, and the
--- indexes of its shard (src/messages/shared/letters.h).
+-- indexes of its shard (src/messages/shared/letters.h).  Include clock.lua
+-- before it.
 -- KEYS: 1 what a letter's name begins with, 2 what a lane's begins with; 3 the
 --       lanes; 4 the letters that are dead, 5 those that are parked behind one
 --       of their lane, 6 those that are written and not confirmed, all by when
@@ -16,7 +17,6 @@
 -- sealed.  A lane is a sorted set of letters in their order, which is gone with
 -- the last of them.  Nothing here has an end.
 
--- include clock.lua
 -- include publish.lua
 
 local LEASE = 15000

@@ -12,6 +12,7 @@
 --       was; GONE (behind: its lane is not there); LATE: nothing was written,
 --       for another may have its message by now.
 
+-- include clock.lua
 -- include letter_keys.lua
 
 local act, id, lane = ARGV[1], ARGV[2], ARGV[3]

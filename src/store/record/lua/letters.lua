@@ -12,6 +12,7 @@
 --       replay or d to drop it), each of them one text, a lane of one that
 --       stands alone in dashes; of list with each letter and its head.
 
+-- include clock.lua
 -- include letter_keys.lua
 
 local act = ARGV[1]
