@@ -3,14 +3,14 @@
 
 -- Whether those of one are gone, without having Lua copy them: only
 -- what stands up to the highest that was ever deleted has to be read for that.
-local function is_trimmed(stream, id)
+local function must_be_there(stream, id)
 	local first = stream['first-entry']
-	return not first or below(id, first[1])
+	local most = stream['max-deleted-entry-id']
+	return first and not below(id, first[1]) and most and below(most, id)
 end
 
 local function is_gone(stream, id)
-	local most = stream['max-deleted-entry-id']
-	return is_trimmed(stream, id) or not (most and below(most, id)) and
+	return not must_be_there(stream, id) and
 	    #redis.call('XRANGE', key, id, id) == 0
 end
 
