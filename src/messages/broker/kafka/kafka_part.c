@@ -327,8 +327,8 @@ is_well(struct kafka_part *part)
 
 /*
  * A log that was known late is sought in while librdkafka asks its leader where
- * it begins (assign).  That answer is outdated then, so it asks once more half a
- * second later, and goes there, whatever it has read by then.  It is sought
+ * it begins (assign).  That answer is outdated then, so it asks once more half
+ * a second later, and goes there, whatever it has read by then.  It is sought
  * once more; nothing is passed over, as it has not gone ahead.
  */
 static bool
