@@ -11,6 +11,7 @@ from once.gateway import write
 from once.messages import Stream, source
 from once.postgres import Outbox, outbox_source
 from once.tap import each, equal, test
+from once.tokens import Issuer, Key
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
@@ -465,6 +466,12 @@ def why_it_stands(gateway):
     return [said["reason"] for said in gateway.find_log("source_stands")]
 
 
+def stands(gateway, count):
+    gateway.wait_until(lambda: gateway.find_log("source_stands") or
+                       count() > 1, "it is taken")
+    equal((why_it_stands(gateway), count()), (["unproven"], 1))
+
+
 def reads(admin):
     """And so it knows which store it has."""
     [shown] = admin.get("/sources")["sources"]
@@ -485,12 +492,70 @@ def what_somebody_was_at_before_stands_its_source(bench):
     first.kill()
     lost.answer = answer(201)
     hold.release()
-    other.wait_until(lambda: other.find_log("source_stands") or
-                     lost.count() > 1, "it is taken")
-    equal((why_it_stands(other), lost.count()), (["unproven"], 1))
+    stands(other, lost.count)
     equal(lost.admin.post("/sources/charges/resume", UNPROVEN).status, 200)
     other.wait_for_log("message", outcome="executed")
     equal(lost.count(), 2)
+
+
+@test
+def so_does_what_waits_meanwhile_for_another_of_its_order(bench):
+    """What Redis had before it waited proves nothing; FLUSHALL closes no
+    connection, from which it would be known."""
+    hold = Hold()
+    store, stream = bench.own_redis(), Stream(bench.own_redis())
+    upstream = bench.upstream()
+
+    def reply(connection, request):
+        if request.get("Idempotency-Key") == "k0":
+            hold.wait()
+        connection.send(answer(201))
+    upstream.reply = reply
+    config = bench.config(upstream, redis=store, workers=1)
+    before = bench.serve(config)
+    equal(before.ask("k1", body=b'{"a":1}').status, 201)
+    before.stop()
+    for number in range(2):
+        stream.add(body=b'{"a":1}', idempotency_key=f"k{number}")
+    stream.redis("XGROUP", "CREATE", stream.name, stream.group, "0")
+    stream.redis("XREADGROUP", "GROUP", stream.group, "gone", "COUNT", "2",
+                 "STREAMS", stream.name, ">")
+    source(config, stream, order_by=["/a"])
+    gateway = bench.serve(config)
+    hold.wait_arrived()
+    store("FLUSHALL")
+    hold.release()
+    stands(gateway, lambda: upstream.count(key="k1"))
+
+
+@test
+def so_does_what_waits_meanwhile_for_the_keys_of_its_token(bench):
+    key = Key(bench.folder(), "HS256", "one")
+    issuer = Issuer(key)
+    bench.upstreams.append(issuer)
+    store, stream = bench.own_redis(), Stream(bench.own_redis())
+    upstream = bench.upstream()
+    config = bench.config(
+        upstream, {"scope": [{"jwt": "sub", "keys": issuer.keys_url}]},
+        redis=store, workers=1, log={"level": "debug"})
+    source(config, stream, key={"header": "Order"}, request={"headers": {
+        "Authorization": "Bearer " + key.token({"sub": "shop"})}})
+    before = bench.serve(config)
+    positions = [stream.add(body=b"{}", order="k"), stream.add(body=b"{}")]
+    eventually(lambda: upstream.count() == 1 and stream.pending() == [],
+               "they are finished")
+    before.stop()
+    issuer.reply = answer(500)
+    # Their acknowledgements are lost.
+    stream.redis("XCLAIM", stream.name, stream.group, "gone", "0", *positions,
+                 "IDLE", "1000000", "FORCE", "JUSTID")
+    gateway = bench.serve(config)
+    gateway.wait_for_log("token_keys_wrong")
+    # For the one without a key it was asked, when the other one waited.
+    gateway.wait_for_log("message", position=positions[1].decode())
+    store("FLUSHALL")
+    issuer.publish(key)
+    stands(gateway, upstream.count)
 
 
 @test

@@ -435,10 +435,9 @@ may_have_letter(const struct delivery *d)
 }
 
 /* It is the first of its lane. */
-enum after
-delivery_turned(struct machine *machine)
+static enum after
+take_turn(struct delivery *d)
 {
-	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
 	/*
 	 * What was sent is not executed without its record anyway, unless it
@@ -447,8 +446,10 @@ delivery_turned(struct machine *machine)
 	const struct conf_idempotency *policy = d->c.policy;
 	bool retries = policy != NULL && policy->on_unknown == UNKNOWN_RETRY;
 	int64_t again_us = d->sent == 0 || retries ? d->again_us : 0;
-	if (letters->n_unknown > 0 ||
-	    source_proof_doubts(d->source, again_us))
+	if (letters->n_unknown > 0)
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	d->proves = source_proof_doubts(d->source, again_us);
+	if (d->proves)
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
@@ -462,11 +463,20 @@ delivery_turned(struct machine *machine)
 }
 
 enum after
+delivery_turned(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->again_us != 0)
+		d->again_us = clock_us();
+	return take_turn(d);
+}
+
+enum after
 delivery_turn(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	if (lanes_is_first(&d->place) || !INVARIANT(one_of_an_order))
-		return delivery_turned(machine);
+		return take_turn(d);
 	op_start(&d->place.turn, 0, NULL);
 	return delivery_to(d, DELIVERY_TURNED, WAIT);
 }

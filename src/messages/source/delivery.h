@@ -100,9 +100,11 @@ struct delivery {
 	int64_t began_us;      /* the same, by clock_us */
 	/*
 	 * Since then the store is to have its data: it came again, somebody was
-	 * at it, or its lane was gone all at once.  0: it need not.
+	 * at it, or its lane was gone all at once; and it has waited for
+	 * something else since.  0: it need not.
 	 */
 	int64_t again_us;
+	bool proves; /* it waits until the store has told that */
 	int64_t held_since_ms; /* by loop_now_ms; 0: it is not */
 	int64_t known_us; /* since then it may be another thing, by clock_us */
 

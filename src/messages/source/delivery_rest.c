@@ -42,6 +42,9 @@ delivery_rest_over(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	source_credit_rest(d->source, d, false);
+	if (d->again_us != 0 && !d->proves)
+		d->again_us = clock_us();
+	d->proves = false;
 	/*
 	 * What has woken one that is held has been decided, or asked in vain
 	 * just now: by itself, by another message of its key, or by the sweep.

@@ -10,6 +10,7 @@
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
+#include "store/identity.h"
 
 enum {
 	LOOK_MS = 1000,
@@ -322,6 +323,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	timer_init(&s->probe, loop, on_probe, s);
 	timer_init(&s->look, loop, on_second, s);
 	s->settle = (struct task){.run = source_credit_settled, .arg = s};
+	s->prove = (struct task){.run = identity_ask, .arg = store};
 	counter_set(&meter->present, 1);
 	timer_set(&s->look, LOOK_MS);
 	pause_start(&s->pause, store, loop, "source", name, &pause_events);
@@ -374,6 +376,7 @@ source_free(struct part_member *member)
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);
+	task_cancel(&s->prove);
 	must(s->lanes.count == 0);
 	hash_free(&s->lanes);
 	counter_set(&s->meter->standing, 0);

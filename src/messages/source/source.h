@@ -70,6 +70,7 @@ struct source {
 	bool asked;   /* whether an operator has accepted that one */
 	bool doubted; /* a message has come that may have been executed */
 	uint64_t emptied_at; /* of taken, when Redis lost its data; 0: never */
+	struct task prove; /* the store is asked, once for all of a turn */
 	unsigned in_flight; /* taken and at work */
 	unsigned finishing; /* their results wait to be put, many at a time */
 	unsigned resting;   /* held, or waiting to be tried again */

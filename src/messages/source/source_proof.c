@@ -5,7 +5,6 @@
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
-#include "store/identity.h"
 
 /* Beside the floors: the present store, and which other one was known. */
 static const char part[] = "store";
@@ -102,15 +101,15 @@ source_proof_look(struct source *s)
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
-	struct store *store = s->worker->store;
 	int64_t since_us = again_us > s->origin_us ? again_us : s->origin_us;
 	/*
 	 * What the broker knows is compared with what the store is now: others
 	 * may have been at the messages until a moment ago, and Redis have lost
-	 * its data since.
+	 * its data since.  It is asked behind all that has come in this turn,
+	 * so that all may go by one answer.
 	 */
-	if (store_identity(store)->as_of_us < since_us) {
-		identity_ask(store);
+	if (store_identity(s->worker->store)->as_of_us < since_us) {
+		task_ready(s->worker->loop, &s->prove);
 		return true;
 	}
 	learn_store(s);
