@@ -15,7 +15,8 @@ static const struct conf *
 parse(struct span input, struct complaints *ret_complaints)
 {
 	*ret_complaints = (struct complaints){NULL, 0};
-	const struct conf *conf = conf_load_text("fuzz", input, ret_complaints);
+	const struct conf *conf =
+	    conf_load_text("fuzz", input, false, ret_complaints);
 
 	must((conf != NULL) == (ret_complaints->count == 0));
 	for (size_t i = 0; i < ret_complaints->count; i++) {

@@ -26,7 +26,8 @@ configuration(void)
 	struct complaints complaints = {NULL, 0};
 
 	if (conf == NULL)
-		conf = conf_load_text("fuzz", span_str(text), &complaints);
+		conf =
+		    conf_load_text("fuzz", span_str(text), false, &complaints);
 	must(conf != NULL);
 	return conf;
 }

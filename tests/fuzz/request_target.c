@@ -32,7 +32,8 @@ route_of(const struct request_target *target)
 	const struct conf_route *route;
 
 	if (conf == NULL)
-		conf = conf_load_text("fuzz", span_str(routes), &complaints);
+		conf = conf_load_text(
+		    "fuzz", span_str(routes), false, &complaints);
 	must(conf != NULL);
 	if (!route_find(conf, SPAN("POST"), target, &route))
 		return NULL;

@@ -179,7 +179,7 @@ make_conf(const struct run *run)
 	    run->functions ? ", \"scripting\": \"function\"" : "",
 	    run->replicas ? ", \"wait_replicas\": 1" : "");
 	const struct conf *conf =
-	    conf_load_text("fuzz", span_str(text), &complaints);
+	    conf_load_text("fuzz", span_str(text), false, &complaints);
 	must(conf != NULL);
 	complaints_free(&complaints);
 	free(text);

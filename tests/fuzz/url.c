@@ -19,7 +19,7 @@ load(const char *upstream, const char *redis, struct complaints *complaints)
 		return NULL; /* it is not UTF-8 */
 	char *text = json_dumps(json, JSON_COMPACT);
 	const struct conf *conf =
-	    conf_load_text("fuzz", span_str(text), complaints);
+	    conf_load_text("fuzz", span_str(text), false, complaints);
 
 	must((conf == NULL) == (complaints->count > 0));
 	free(text);

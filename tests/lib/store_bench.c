@@ -28,7 +28,7 @@ make_conf(const char *where, int timeout_ms, const char *idempotency)
 		"\"idempotency\": {%s}}]}",
 	    where, timeout_ms, idempotency);
 	const struct conf *conf =
-	    conf_load_text("test", span_str(text), &complaints);
+	    conf_load_text("test", span_str(text), false, &complaints);
 	if (conf == NULL)
 		fail_msg("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);

@@ -32,7 +32,7 @@ load(const char *where, const struct redis *redis)
 		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\"}]}",
 	    own, SBENCH_TIMEOUT_MS);
 	const struct conf *conf =
-	    conf_load_text("test", span_str(text), &complaints);
+	    conf_load_text("test", span_str(text), false, &complaints);
 	if (conf == NULL)
 		fail_msg("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);

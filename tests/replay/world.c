@@ -83,7 +83,7 @@ make_conf(const struct scenario *scenario, unsigned index, const char *policy,
 	for (char *p = text; *p != '\0'; p++)
 		*p = *p == '\'' ? '"' : *p;
 	const struct conf *conf =
-	    conf_load_text("replay", span_str(text), &complaints);
+	    conf_load_text("replay", span_str(text), false, &complaints);
 	if (conf == NULL)
 		world_failed("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);

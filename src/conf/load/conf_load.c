@@ -275,8 +275,8 @@ load_values(struct loader *l)
 	conf_share_keys(l->conf, l->conf);
 }
 
-static const struct conf *
-load_text(const char *file, struct span text, bool only_admin,
+const struct conf *
+conf_load_text(const char *file, struct span text, bool only_admin,
     struct complaints *complaints)
 {
 	struct spots_fault fault;
@@ -325,17 +325,10 @@ conf_load(const char *file, bool only_admin, struct complaints *complaints)
 		    error_of_file(error));
 		return NULL;
 	}
-	const struct conf *conf =
-	    load_text(file, span_of(text, len), only_admin, complaints);
+	const struct conf *conf = conf_load_text(
+	    file, span_of(text, len), only_admin, complaints);
 	wiping_free(text);
 	return conf;
-}
-
-const struct conf *
-conf_load_text(
-    const char *file, struct span text, struct complaints *complaints)
-{
-	return load_text(file, text, false, complaints);
 }
 
 /* --- defaults --- */

@@ -24,9 +24,9 @@
  */
 MUST_USE const struct conf *conf_load(
     const char *file, bool only_admin, struct complaints *complaints);
-/* conf_load from text, for tests; file is the name that messages have. */
-MUST_USE const struct conf *conf_load_text(
-    const char *file, struct span text, struct complaints *complaints);
+/* The same from text; file is the name that messages have. */
+MUST_USE const struct conf *conf_load_text(const char *file, struct span text,
+    bool only_admin, struct complaints *complaints);
 /*
  * Gives complaints of a configuration their line and column in its file, puts
  * them into the order of these, and begins the words of each with the name of

@@ -61,7 +61,7 @@ try_wrong(const char *text)
 	struct complaints complaints = {NULL, 0};
 	char *json = try_json(text);
 	const struct conf *conf =
-	    conf_load_text("test", span_str(json), &complaints);
+	    conf_load_text("test", span_str(json), false, &complaints);
 	char *lines = try_lines(&complaints);
 	assert_int_equal(conf != NULL, complaints.count == 0);
 	conf_unref(&conf);
@@ -77,7 +77,7 @@ try_conf(const char *text)
 	struct complaints complaints = {NULL, 0};
 	char *json = try_json(text);
 	const struct conf *conf =
-	    conf_load_text("test", span_str(json), &complaints);
+	    conf_load_text("test", span_str(json), false, &complaints);
 	char *lines = try_lines(&complaints);
 	assert_string_equal(lines, "");
 	assert_non_null(conf);

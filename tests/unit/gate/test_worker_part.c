@@ -156,7 +156,7 @@ make_conf(const struct stage *stage)
 	    "\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\"}]}",
 	    stage->folder, stage->redis->socket);
 	const struct conf *conf =
-	    conf_load_text("test", span_str(text), &complaints);
+	    conf_load_text("test", span_str(text), false, &complaints);
 	if (conf == NULL)
 		fail_msg("%s", complaints.list[0].message);
 	complaints_free(&complaints);

@@ -157,7 +157,8 @@ scene_new(const char *channels)
 		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
 		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\"}]}",
 	    name.sun_path);
-	scene->conf = conf_load_text("test", span_str(text), &complaints);
+	scene->conf =
+	    conf_load_text("test", span_str(text), false, &complaints);
 	assert_non_null(scene->conf);
 	free(text);
 	scene->listener =
