@@ -462,6 +462,7 @@ take_turn(struct delivery *d)
 	return begin(d);
 }
 
+/* It has waited for its turn: what the store had before proves nothing. */
 enum after
 delivery_turned(struct machine *machine)
 {

@@ -104,7 +104,7 @@ struct delivery {
 	 * something else since.  0: it need not.
 	 */
 	int64_t again_us;
-	bool proves; /* it waits until the store has told that */
+	bool proves; /* it waits for that alone, or for an operator's word */
 	int64_t held_since_ms; /* by loop_now_ms; 0: it is not */
 	int64_t known_us; /* since then it may be another thing, by clock_us */
 

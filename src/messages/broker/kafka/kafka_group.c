@@ -113,8 +113,8 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 /*
  * All is read once it is known where that begins; only logs that nobody leads,
  * or whose leaders are too slow, begin later, each by itself.  Of these nothing
- * is taken until then; librdkafka has them from their beginning, as it could
- * skip what it does not go back to.
+ * is taken until then.  librdkafka has them from their beginning: it may go
+ * back there later (kafka_part.c), and from their end it would skip messages.
  */
 static void
 assign(struct kafka *kafka)
