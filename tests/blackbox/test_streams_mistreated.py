@@ -170,6 +170,34 @@ def what_was_unread_in_a_stream_that_was_deleted_is_counted(bench):
     equal(lost, {"deleted": 4, "trimmed-unread": FIRST - 4 - done})
 
 
+@each([("deleted", False, True, ["deleted"]),
+       ("deleted, and why is not heard", True, True, ["deleted"]),
+       ("acknowledged by another", False, False, [])])
+def what_is_gone_as_it_ends_is_lost_where_it_was(bench, cut, deleted, lost):
+    """Its own acknowledgement, with which nothing is put, finds nothing."""
+    hold = Hold()
+    upstream = bench.upstream(lambda connection, _: (
+        hold.wait(), connection.send(answer())))
+    stream = Stream(bench.own_redis())
+    wire = bench.wire(stream.redis)
+    config = bench.config(upstream)
+    source(config, stream)
+    config["brokers"]["queue"] = {"redis": wire.url}
+    gateway = bench.serve(config)
+    stream.redis("XADD", stream.name, "1-1", "body", "{}")
+    hold.wait_arrived()
+    if deleted:
+        stream.redis("XDEL", stream.name, "1-1")
+    stream.redis("XACK", *GROUP, "1-1")
+    if cut:
+        wire.lose_reply()
+        wire.of = b"is_lost"
+    hold.release()
+    ended = gateway.wait_for_log("message", outcome="executed")
+    equal((ended["elsewhere"], wire.catch), (True, None))
+    equal([line["how"] for line in gateway.find_log("source_lost")], lost)
+
+
 def be_a_replica(redis):
     redis("REPLICAOF", "127.0.0.1", "1")
     eventually(lambda: redis("ROLE")[0] == b"slave", "it is one")

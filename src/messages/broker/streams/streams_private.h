@@ -131,6 +131,7 @@ struct streams_flight {
 struct streams_finishing {
 	struct finishing finishing; /* first */
 	struct link_call call;
+	bool asks; /* it was not pending: the script says why */
 };
 
 struct streams {
