@@ -454,6 +454,9 @@ class MessageWorld:
                 self.ids[key_id] = key
                 told.states[key] = state
         self.tell_broker()
+        held = Counter(position for g in self.bench.gateways for position in {
+            e["position"] for e in g.events if e.get("event") == "message_held"})
+        told.shared = {position for position, n in held.items() if n > 1}
         losses = [e for g in self.bench.gateways for e in g.events
                   if e.get("event") == "source_lost"]
         told.counted = sum(e["count"] for e in losses)

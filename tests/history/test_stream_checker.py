@@ -81,6 +81,10 @@ class Making:
         self.told.was_dead.add(position)
         return self
 
+    def shared(self, position):
+        self.told.shared.add(position)
+        return self
+
     def gone(self, position):
         self.told.gone.add(position)
         return self
@@ -183,6 +187,8 @@ GOOD = [
     ("a letter whose copy went with its broker",
      Making().entry("1-0").sent(status=402).state().was_dead("1-0")
      .gone("1-0").letter("1-0")),
+    ("a letter of what another gateway ended in that moment",
+     Making().one().letter("1-0").shared("1-0")),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),

@@ -127,6 +127,9 @@ class Deliveries:
     pending: set = field(default_factory=set)  # positions, in the end
     # Positions whose dead letters were there, and went with their broker.
     was_dead: set = field(default_factory=set)
+    # Positions that several gateways held: one may end a message well in the
+    # moment in which it becomes a letter with another.
+    shared: set = field(default_factory=set)
     # The states of letters in the store, by position, in the end; None: nobody
     # has looked.
     letters: dict | None = None
@@ -335,13 +338,15 @@ def dead_letters_are_in_the_store(told):
     if told.letters is None:
         return
     dead = {one.position for one in told.dead}
+    ended = {one.position for one in told.results}
     for position, entry in told.entries.items():
         state = told.letters.get(position)
         if state not in (None, "confirmed"):
             yield entry.key, f"{position} is a letter, and {state} in the end"
         if state is None and position in dead:
             yield entry.key, f"{position} has a copy, and is no letter"
-        if state and position not in dead | told.was_dead | told.gone:
+        if state and position not in dead | told.was_dead | told.gone | (
+                told.shared & ended):
             yield entry.key, f"{position} is a letter without a copy"
 
 
