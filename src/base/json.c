@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -484,6 +485,26 @@ json_at_all(const struct json *json, const struct json_pointer *pointer)
 			json = json->next;
 	}
 	return json;
+}
+
+/* --- writing --- */
+
+char *
+json_put(char *to, struct span text)
+{
+	*to++ = '"';
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c < 0x20) {
+			to += sprintf(to, "\\u%04x", c);
+			continue;
+		}
+		if (c == '"' || c == '\\')
+			*to++ = '\\';
+		*to++ = (char)c;
+	}
+	*to++ = '"';
+	return to;
 }
 
 /* --- digest --- */

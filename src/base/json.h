@@ -92,6 +92,12 @@ MUST_USE bool json_written(const struct json *json, struct span *ret_text);
 MUST_USE bool json_text(const struct json *json, struct span *ret_text);
 MUST_USE bool json_spelling(const struct json *json, struct span *ret_text);
 
+/*
+ * Writes a string of what is valid UTF-8, with its quotes and no NUL: at most
+ * six bytes for each of text, and two.  Returns where it ends.
+ */
+char *json_put(char *to, struct span text);
+
 /* True of what json_form has read. */
 bool json_is_form(const struct json *json);
 /* True of null; the plain name is a macro of jansson. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/digits.h"
 #include "base/hex.h"
 #include "base/mem.h"
 #include "gate/worker.h"
@@ -42,7 +43,6 @@ struct relay_bundle {
 		struct relay_bundle *bundle;
 		size_t event;
 		int64_t attempt, status, ms; /* when, by Redis' clock */
-		json_t *message; /* as the event has it already */
 		struct records_op look;
 		struct timer again;
 	} *wanted;
@@ -188,7 +188,6 @@ free_bundle(struct relay_bundle **bundle)
 		return;
 	for (size_t i = 0; i < b->n_wanted; i++) {
 		struct relay_wanted *wanted = &b->wanted[i];
-		json_decref(wanted->message);
 		timer_clear(&wanted->again);
 		op_cancel(&wanted->look.op.op);
 		answer_unref(&wanted->look.op.answer);
@@ -216,14 +215,15 @@ wants(const struct conf_relay *relay, struct span to, struct span route)
 	return state && any;
 }
 
-static struct span
-text_of(struct arena *arena, const json_t *message)
+/* A field of an entry; 0 where it does not say. */
+static int64_t
+number_of(const struct relay_entry *entry, const char *name)
 {
-	char *text = json_dumps(message, JSON_COMPACT);
-	must(text != NULL);
-	struct span copy = arena_dup(arena, span_str(text));
-	free(text);
-	return copy;
+	int64_t number;
+	bool is_one = digits_read(
+	    event_value(entry->fields, entry->n_fields, name), INT32_MAX,
+	    &number);
+	return is_one ? number : 0;
 }
 
 /* Adds an entry; of one that the relay does not want, only where it stands. */
@@ -248,20 +248,17 @@ on_took(void *arg, const struct relay_entry *entry)
 		batch->events = mem_grow(
 		    batch->events, b->events_size * sizeof *batch->events);
 	}
-	json_t *message = event_message(
-	    &run->conf->store, &id, entry->fields, entry->n_fields);
-	must(json_object_set_new(message, "answer", json_null()) == 0);
+	char text[EVENT_ID_MAX];
 	batch->events[batch->n_events++] = (struct relay_event){
-	    .id = arena_dup(batch->arena,
-		span_str(json_string_value(json_object_get(message, "id")))),
+	    .id = arena_dup(
+		batch->arena, span_of(text, event_write(&id, text))),
 	    .key_id = arena_dup(batch->arena,
 		event_value(entry->fields, entry->n_fields, "id")),
-	    .text = text_of(batch->arena, message),
+	    .text = event_message(batch->arena, &run->conf->store, &id,
+		entry->fields, entry->n_fields, SPAN(",\"answer\":null}")),
 	};
-	if (!run->relay->answer || !span_eq(to, SPAN("COMPLETED"))) {
-		json_decref(message);
+	if (!run->relay->answer || !span_eq(to, SPAN("COMPLETED")))
 		return;
-	}
 	if (b->n_wanted == b->wanted_size) {
 		b->wanted_size = 2 * b->wanted_size + FIRST_ROOM;
 		b->wanted =
@@ -269,14 +266,29 @@ on_took(void *arg, const struct relay_entry *entry)
 	}
 	b->wanted[b->n_wanted++] = (struct relay_wanted){.bundle = b,
 	    .event = batch->n_events - 1,
-	    .attempt =
-		json_integer_value(json_object_get(message, "attempt")),
-	    .status = json_integer_value(json_object_get(message, "status")),
-	    .ms = (int64_t)entry->place.ms,
-	    .message = message};
+	    .attempt = number_of(entry, "attempt"),
+	    .status = number_of(entry, "status"),
+	    .ms = (int64_t)entry->place.ms};
 }
 
 /* --- their answers --- */
+
+/* The text of an event, with that answer in place of its null. */
+static struct span
+with_answer(struct arena *arena, struct span text, const struct answer *answer)
+{
+	json_t *object = json_pack("{s:i}", "status", answer->status);
+	answer_json_set(object, answer);
+	char *json = json_dumps(object, JSON_COMPACT);
+	must(json != NULL);
+	text.len -= strlen("null}");
+	size_t len = text.len + strlen(json) + 1;
+	char *whole = arena_alloc(arena, len);
+	*span_put(span_put(whole, text), span_str(json)) = '}';
+	free(json);
+	json_decref(object);
+	return span_of(whole, len);
+}
 
 /* The batch has all answers that are still kept. */
 static void
@@ -312,13 +324,9 @@ on_looked(void *owner)
 	    (wanted->status == 0 ||
 		look->op.answer->status == wanted->status) &&
 	    !look->op.answer->not_kept) {
-		json_t *object =
-		    json_pack("{s:i}", "status", look->op.answer->status);
-		answer_json_set(object, look->op.answer);
-		must(json_object_set_new(wanted->message, "answer", object) ==
-		    0);
 		event->bare = event->text;
-		event->text = text_of(b->batch.arena, wanted->message);
+		event->text = with_answer(
+		    b->batch.arena, event->bare, look->op.answer);
 	}
 	answer_unref(&look->op.answer);
 	if (--b->missing == 0)

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-
 #include "base/json.h"
 #include "base/percent.h"
 #include "base/rfc3339.h"
@@ -120,24 +118,6 @@ message_text_encode(struct arena *arena, struct span value)
 
 /* --- JSON --- */
 
-static char *
-put_escaped(char *to, struct span text)
-{
-	*to++ = '"';
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
-		if (c < 0x20) {
-			to += sprintf(to, "\\u%04x", c);
-			continue;
-		}
-		if (c == '"' || c == '\\')
-			*to++ = '\\';
-		*to++ = (char)c;
-	}
-	*to++ = '"';
-	return to;
-}
-
 bool
 message_text_json(
     struct arena *arena, const struct fields *fields, struct span *ret_text)
@@ -154,9 +134,9 @@ message_text_json(
 	for (size_t i = 0; i < fields->count; i++) {
 		if (i > 0)
 			*to++ = ',';
-		to = put_escaped(to, fields->list[i].name);
+		to = json_put(to, fields->list[i].name);
 		*to++ = ':';
-		to = put_escaped(to, fields->list[i].value);
+		to = json_put(to, fields->list[i].value);
 	}
 	*to++ = '}';
 	*ret_text = span_of(text, (size_t)(to - text));

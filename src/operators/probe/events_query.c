@@ -243,7 +243,13 @@ read_entry(const struct conf_store *conf, const redisReply *entry,
 		fields[count++] =
 		    (struct event_field){resp_text(words->element[i]),
 			resp_text(words->element[i + 1])};
-	event->message = event_message(conf, &event->id, fields, count);
+	struct arena *arena = arena_new();
+	struct span text = event_message(
+	    arena, conf, &event->id, fields, count, SPAN("}"));
+	event->message =
+	    json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, NULL);
+	must(event->message != NULL);
+	arena_free(&arena);
 	return true;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/digits.h"
 #include "base/hex.h"
+#include "base/json.h"
 #include "base/rfc3339.h"
+#include "base/utf8.h"
 #include "store/record/event.h"
 #include "store/record/label.h"
 #include "store/record/provenance.h"
@@ -50,44 +50,57 @@ event_read(struct span text, struct event_id *ret_id)
 	return true;
 }
 
+size_t
+event_write(const struct event_id *id, char ret_text[EVENT_ID_MAX])
+{
+	char *to = ret_text + digits_put(ret_text, id->shard);
+	*to++ = '-';
+	to += digits_put(to, (int64_t)id->ms);
+	*to++ = '-';
+	to += digits_put(to, (int64_t)id->number);
+	return (size_t)(to - ret_text);
+}
+
 /* --- the message --- */
 
-/* The members, in the order of a message, each with its field of the entry. */
+/* In the order of a message, each with its field: the entry's, or one MADE. */
 static const struct member {
 	const char *name;
 	struct span field;
-	enum { TEXT, ROUTE, NUMBER, TIME } kind;
+	enum { TEXT, ROUTE, NUMBER, MADE } kind;
 } members[] = {
+    {"id", {"id", 2}, MADE},
     {"key_id", {"id", 2}, TEXT},
     {"route", {"route", 5}, ROUTE},
     {"from", {"from", 4}, TEXT},
     {"to", {"to", 2}, TEXT},
     {"status", {"status", 6}, NUMBER},
     {"attempt", {"attempt", 7}, NUMBER},
-    {"time", {"", 0}, TIME}, /* of the id */
+    {"time", {"time", 4}, MADE},
     {"instance", {"instance", 8}, TEXT},
     {"request_id", {"request_id", 10}, TEXT},
+    {"label", {"label", 5}, MADE},
 };
 
 /* The first field of that name that can be read; or null. */
-static json_t *
-member_json(const struct member *member, const struct event_field *fields,
-    size_t count)
+static char *
+put_value(char *to, const struct member *member,
+    const struct event_field *fields, size_t count)
 {
-	json_t *json = NULL;
-	for (size_t i = 0; i < count && json == NULL; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct span value = fields[i].value;
 		int64_t number;
 		if (!span_eq(fields[i].name, member->field))
 			continue;
 		if (member->kind == ROUTE)
 			value = provenance_read(value).route;
-		if (member->kind != NUMBER)
-			json = json_stringn(value.ptr, value.len);
-		else if (digits_read(value, INT32_MAX, &number))
-			json = json_integer(number);
+		if (member->kind != NUMBER && utf8_is_valid(value))
+			return json_put(to, value);
+		if (member->kind == NUMBER &&
+		    digits_read(value, INT32_MAX, &number))
+			return to + digits_put(to, number);
 	}
-	return json != NULL ? json : json_null();
+	return span_put(to, SPAN("null"));
 }
 
 struct span
@@ -100,33 +113,43 @@ event_value(
 	return SPAN("");
 }
 
-json_t *
-event_message(const struct conf_store *conf, const struct event_id *id,
-    const struct event_field *fields, size_t count)
+struct span
+event_message(struct arena *arena, const struct conf_store *conf,
+    const struct event_id *id, const struct event_field *fields, size_t count,
+    struct span end)
 {
 	char text[EVENT_ID_MAX], time[RFC3339_MAX];
-	json_t *message = json_object(), *label = NULL;
-	snprintf(text, sizeof text, "%u-%" PRIu64 "-%" PRIu64, id->shard,
-	    id->ms, id->number);
-	must(json_object_set_new(message, "id", json_string(text)) == 0);
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		must(json_object_set_new(message, members[i].name,
-			 members[i].kind == TIME
-			     ? json_string(rfc3339_write((int64_t)id->ms, time))
-			     : member_json(&members[i], fields, count)) == 0);
-
+	struct arena *scratch = arena_new();
+	struct event_field made[] = {
+	    {SPAN("id"), span_of(text, event_write(id, text))},
+	    {SPAN("time"), span_str(rfc3339_write((int64_t)id->ms, time))},
+	    {SPAN("label"), SPAN("")}};
+	struct span *label = &made[2].value;
+	/* Of names, numbers, and what is made; and of texts. */
+	size_t n_made = 2, most = 512 + end.len;
 	/* It may be sealed for the key that the entry is of. */
 	struct key_id key_id;
-	struct span plain;
-	struct arena *scratch = arena_new();
 	if (hex_decode(event_value(fields, count, "id"), key_id.bytes,
 		sizeof key_id.bytes) &&
 	    label_read(scratch, conf, &key_id,
-		event_value(fields, count, "label"), &plain))
-		label = json_stringn(
-		    plain.ptr, strnlen(plain.ptr, plain.len));
+		event_value(fields, count, "label"), label)) {
+		label->len = strnlen(label->ptr, label->len);
+		n_made++;
+	}
+	for (size_t i = 0; i < count; i++)
+		most += 6 * fields[i].value.len;
+	char *message = arena_alloc(scratch, most), *to = message;
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		*to++ = i > 0 ? ',' : '{';
+		to = json_put(to, span_str(members[i].name));
+		*to++ = ':';
+		to = members[i].kind == MADE
+		    ? put_value(to, &members[i], made, n_made)
+		    : put_value(to, &members[i], fields, count);
+	}
+	to = span_put(to, end);
+	struct span copy =
+	    arena_dup(arena, span_of(message, (size_t)(to - message)));
 	arena_free(&scratch);
-	must(json_object_set_new(message, "label",
-		 label != NULL ? label : json_null()) == 0);
-	return message;
+	return copy;
 }

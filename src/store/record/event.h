@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <jansson.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/must.h"
 #include "base/span.h"
 #include "conf/conf.h"
@@ -28,6 +28,8 @@ int event_compare(const struct event_id *a, const struct event_id *b);
 MUST_USE bool event_read(struct span text, struct event_id *ret_id);
 /* "MS-SEQ", as Redis has it; the shard is left as it is. */
 MUST_USE bool event_read_entry(struct span text, struct event_id *ret_id);
+/* The reverse of event_read, without a NUL; returns how long it is. */
+size_t event_write(const struct event_id *id, char ret_text[EVENT_ID_MAX]);
 /* A field of an entry, as the stream has it. */
 struct event_field {
 	struct span name;
@@ -40,11 +42,12 @@ struct event_field {
 struct span event_value(
     const struct event_field *fields, size_t count, const char *name);
 /*
- * The message: id, key_id, route, from, to, status, attempt, time, instance,
- * request_id, label; null is what the entry does not say, what is no UTF-8, or
- * a label that no encryption key of the configuration opens.  A label ends
+ * The message, as JSON in the arena: id, key_id, route, from, to, status,
+ * attempt, time, instance, request_id, label, and that end, which is "}", or
+ * more members and "}".  null is what the entry does not say, what is no UTF-8,
+ * or a label that no encryption key of the configuration opens.  A label ends
  * before a NUL, which PostgreSQL's jsonb does not take.
- * The caller drops it.
  */
-json_t *event_message(const struct conf_store *conf, const struct event_id *id,
-    const struct event_field *fields, size_t count);
+struct span event_message(struct arena *arena, const struct conf_store *conf,
+    const struct event_id *id, const struct event_field *fields, size_t count,
+    struct span end);
