@@ -15,6 +15,11 @@ from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 SHARDS = 4
+TABLE = (
+    "CREATE TABLE ledger (id text PRIMARY KEY, key_id text, route text, "
+    "\"from\" text, \"to\" text, status int, attempt int, "
+    "time timestamptz, instance text, request_id text, label jsonb, "
+    "answer jsonb")
 
 
 def begin(bench, reply=None, idempotency=None, redis=None, **members):
@@ -57,15 +62,29 @@ def each_event_is_a_row(bench):
 
 @test
 def a_new_relay_begins_with_what_the_streams_have(bench):
-    upstream, config, ledger = begin(bench)
+    """In its order; rows go together, but for large ones."""
+    upstream, config, ledger = begin(bench, answer=True)
     relays = config.pop("relays")
     config["store"]["events"] = {"maxlen": 1000}
     gateway = bench.serve(config)
-    pay(gateway, ["a", "b"])
+    pay(gateway, [f"small{n}" for n in range(40)])
+    upstream.reply = answer(201, b"z" * 150000)
+    pay(gateway, [f"large{n}" for n in range(10)])
     gateway.stop()
+    ledger.postgres(
+        f"{TABLE}, n serial); CREATE TABLE put (rows int, bytes int); "
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+        "INSERT INTO put SELECT count(*), sum(length(answer::text)) FROM made; "
+        "RETURN NULL; END$$; CREATE TRIGGER note AFTER INSERT ON ledger "
+        "REFERENCING NEW TABLE AS made EXECUTE FUNCTION note()")
     config["relays"] = relays
     bench.serve(config)
-    equal(len(ledger.wait_whole()), 4)
+    equal(len(ledger.wait_whole(stories=False)), 100)
+    equal(ledger.postgres('SELECT "to" FROM ledger ORDER BY key_id, n'),
+          ["PROCESSING", "COMPLETED"] * 50)
+    put = ledger.postgres.rows("SELECT * FROM put")
+    assert max(one["rows"] for one in put) > 10, put
+    assert max(one["bytes"] or 0 for one in put) < 300000, put
 
 
 @test
@@ -281,10 +300,7 @@ def a_row_that_the_table_refuses_is_said_and_nothing_is_lost(bench):
     gateway.stop()
     ledger.postgres(
         "DROP TABLE ledger, ledger_position; "
-        "CREATE TABLE ledger (id text PRIMARY KEY, key_id text, route text, "
-        "\"from\" text, \"to\" text, status int, attempt int, "
-        "time timestamptz, instance text, request_id text, label jsonb, "
-        "answer jsonb, CONSTRAINT no_such_key "
+        f"{TABLE}, CONSTRAINT no_such_key "
         f"CHECK (key_id <> '{bad}' OR \"to\" <> 'COMPLETED'))")
     gateway = bench.serve({**config, "admin": {"listen": "127.0.0.1:0"}})
     pay(gateway, [f"k{n}" for n in range(20)])

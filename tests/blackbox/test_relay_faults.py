@@ -112,6 +112,32 @@ def postgresql_may_be_frozen(bench):
 
 
 @test
+def a_table_that_takes_its_time_is_not_taken_for_one_that_is_away(bench):
+    """Its rows take longer than a server may be silent, or a statement last."""
+    config, ledger = begin(bench)
+    relays = config.pop("relays")
+    config["store"]["events"] = {"maxlen": 1000}
+    gateway = bench.serve(config)
+    pay(gateway, 0, 110)
+    gateway.stop()
+    ledger.postgres(
+        "CREATE TABLE ledger (id text PRIMARY KEY, key_id text, route text, "
+        "\"from\" text, \"to\" text, status int, attempt int, time "
+        "timestamptz, instance text, request_id text, label jsonb, answer "
+        "jsonb); CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN PERFORM pg_sleep(0.035); RETURN NEW; END$$; CREATE TRIGGER "
+        "slow BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION slow()")
+    config["relays"] = relays
+    proxy = bench.proxy(
+        f"unix:{ledger.postgres.folder}/.s.PGSQL.5432", unix=False)
+    config["brokers"]["shop"]["postgres"] = (
+        f"postgresql://{ledger.postgres.user}@{proxy.address}/postgres")
+    gateway = bench.serve(config)
+    ledger.wait_for(220, timeout=3 * PATIENCE)
+    equal(gateway.find_log("relay_down"), [])
+
+
+@test
 def a_session_that_hangs_holds_up_the_next_one_only_for_a_while(bench):
     """Frozen in its transaction it holds the lock on the turn."""
     config, ledger = begin(bench)

@@ -368,6 +368,13 @@ postgres_pipe_run(struct postgres_pipe *pipe, const char *name,
 }
 
 void
+postgres_pipe_flush(struct postgres_pipe *pipe)
+{
+	if (PQsendFlushRequest(pipe->conn) == 0)
+		pipe_breaks(pipe, NULL);
+}
+
+void
 postgres_pipe_query(struct postgres_pipe *pipe, const char *sql,
     const struct span *values, unsigned count)
 {

@@ -117,6 +117,11 @@ void postgres_pipe_run(struct postgres_pipe *pipe, const char *name,
     const struct span *values, unsigned count);
 void postgres_pipe_query(struct postgres_pipe *pipe, const char *sql,
     const struct span *values, unsigned count);
+/*
+ * What the server has done so far it says at once, and not when it has 8 KiB to
+ * say: so a batch that is long is not taken for a server that is away.
+ */
+void postgres_pipe_flush(struct postgres_pipe *pipe);
 void postgres_pipe_end(struct postgres_pipe *pipe);
 
 /* A value of a result; ptr NULL: null, or it has no such row or column. */

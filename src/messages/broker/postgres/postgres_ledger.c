@@ -20,6 +20,8 @@
  */
 enum { OPEN_SETTINGS, OPEN_ROWS, OPEN_POSITION, OPEN_TAKE, OPEN_PLACES };
 enum { PUT_MINE, PUT_ROWS };
+/* What one statement puts, at most: it is given 5 s. */
+enum { LIST_BYTES = 1 << 18, LIST_ROWS = 100 };
 
 struct postgres_ledger {
 	struct relay_target target; /* first */
@@ -33,7 +35,7 @@ struct postgres_ledger {
 	struct postgres_pipe *pipe;
 	bool busy;   /* the batch is under way */
 	bool taken;  /* the term is ours */
-	bool refused; /* one of the rows is, and the message says which */
+	bool refused; /* one of the rows is: each goes alone, to say which */
 	struct relay_batch *put; /* NULL: nothing waits */
 	struct relay_place *places; /* as they were found */
 	struct task go_on;
@@ -88,7 +90,7 @@ make_statements(struct postgres_ledger *l, const char *table)
 	    position).ptr;
 	l->insert = arena_printf(arena,
 	    "INSERT INTO %s (%s) SELECT %s "
-	    "FROM jsonb_to_record($1::text::jsonb) AS e (%s) "
+	    "FROM jsonb_to_recordset($1::text::jsonb) AS e (%s) "
 	    "ON CONFLICT (id) DO NOTHING",
 	    rows, names, names, columns).ptr;
 	l->move = arena_printf(arena,
@@ -138,11 +140,12 @@ open_ended(void *arg, const struct postgres_trouble *trouble)
 		l->target.events->fenced(l->target.arg);
 	} else {
 		postgres_pipe_ready(l->pipe);
-		/* What a row was refused for stands until it is not. */
-		if (!l->refused)
-			relay_target_say(&l->target, true, "");
 		l->put = NULL;
 		l->target.events->opened(l->target.arg, l->places);
+		/* What a row was refused for stands as long as it is put. */
+		l->refused = l->refused && l->put != NULL;
+		if (!l->refused)
+			relay_target_say(&l->target, true, "");
 	}
 }
 
@@ -179,7 +182,10 @@ connection_down(void *arg, const char *why, bool refused)
 
 /* --- putting --- */
 
-/* A row may be refused alone, by a constraint of the table's owner. */
+/*
+ * A row may be refused alone, by a constraint of the table's owner.  Which one
+ * it is shows when all are put once more, each by a statement of its own.
+ */
 static void
 batch_ended(void *arg, const struct postgres_trouble *trouble)
 {
@@ -196,9 +202,14 @@ batch_ended(void *arg, const struct postgres_trouble *trouble)
 		return;
 	}
 	size_t at = trouble->statement - (size_t)PUT_ROWS;
-	if (trouble->statement >= PUT_ROWS && at < l->put->n_events &&
-	    trouble->kind == POSTGRES_ROW) {
+	bool of_row = trouble->statement >= PUT_ROWS &&
+	    at < l->put->n_events && trouble->kind == POSTGRES_ROW;
+	if (of_row && !l->refused) {
 		l->refused = true;
+		task_ready(l->loop, &l->go_on);
+		return;
+	}
+	if (of_row) {
 		snprintf(words, sizeof words, "event %.*s: %s",
 		    SPAN_FMT(l->put->events[at].id), trouble->words);
 	} else if (trouble->statement == PUT_MINE &&
@@ -208,6 +219,29 @@ batch_ended(void *arg, const struct postgres_trouble *trouble)
 		snprintf(words, sizeof words, "%s", trouble->words);
 	}
 	postgres_pipe_refuse(l->pipe, words);
+}
+
+/* A list of the first of those events, in their order; returns how many. */
+static size_t
+put_rows(struct postgres_ledger *l, const struct relay_event *events,
+    size_t left)
+{
+	size_t n = 0, bytes = 1;
+	do
+		bytes += events[n++].text.len + 1;
+	while (n < left && n < LIST_ROWS && !l->refused &&
+	    bytes + events[n].text.len < LIST_BYTES);
+	char *list = mem_zero(bytes), *to = list;
+	for (size_t i = 0; i < n; i++) {
+		*to++ = i > 0 ? ',' : '[';
+		to = span_put(to, events[i].text);
+	}
+	*to = ']';
+	const struct span value = {list, bytes};
+	postgres_pipe_run(l->pipe, "insert", &value, 1);
+	postgres_pipe_flush(l->pipe);
+	free(list);
+	return n;
 }
 
 static void
@@ -238,8 +272,8 @@ ledger_goes_on(void *arg)
 	l->busy = true;
 	postgres_pipe_begin(pipe, NULL, batch_ended, l);
 	postgres_pipe_run(pipe, "mine", values, 3);
-	for (size_t i = 0; i < l->put->n_events; i++)
-		postgres_pipe_run(pipe, "insert", &l->put->events[i].text, 1);
+	for (size_t i = 0; i < l->put->n_events;)
+		i += put_rows(l, l->put->events + i, l->put->n_events - i);
 	postgres_pipe_run(pipe, "move", values, 4);
 	postgres_pipe_end(pipe);
 	free(places);
