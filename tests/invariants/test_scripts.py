@@ -368,8 +368,8 @@ MUTANTS = {
           "neither of both is enough alone: three days and few tries")]),
     "the time in which a relay ran is counted": (
         {"kept": [("\tredis.call('SET', KEYS[3], ARGV[3])\n\tfor", "\tfor"),
-                  ("\tredis.call('SET', KEYS[3], ARGV[3])\n\tlocal kept",
-                   "\tlocal kept")]},
+                  ("if redis.call('EXISTS', KEYS[1]) == 1 then",
+                   "if false then")]},
         [("test_webhook_kept",
           "time in which it is paused does not count")]),
     "a result is put while its entry is pending": (

@@ -114,7 +114,7 @@ struct try {
 	struct webhook *hook;
 	struct webhook_lane *lane;
 	struct arena *arena;
-	struct store_call *call; /* for its body; NULL: none is under way */
+	struct store_call *call; /* for bodies; NULL: its own was read */
 	struct forward forward;
 };
 
@@ -194,7 +194,7 @@ on_lane_due(void *arg)
 {
 	struct webhook_lane *lane = arg;
 	list_add_last(&lane->hook->ready, &lane->ready);
-	go_on(lane->hook);
+	task_ready(lane->hook->loop, &lane->hook->ask);
 }
 
 /* Adds it behind the others of its record, unless it is there. */
@@ -328,7 +328,10 @@ ask_put(struct webhook *hook)
 	start_call(hook, ACT_PUT, call);
 }
 
-/* Whatever there is to say, one call of each act at a time. */
+/*
+ * Whatever there is to say, one call of each act at a time; and what has become
+ * ready in this turn of the loop is tried together.
+ */
 static void
 ask(void *arg)
 {
@@ -348,6 +351,7 @@ ask(void *arg)
 			resp_arg(&call->args, span_str(event->id));
 		start_call(hook, ACT_DROP, call);
 	}
+	go_on(hook);
 	if (hook->batch == NULL || !hook->loaded ||
 	    hook->calls[ACT_PUT] != NULL)
 		return;
@@ -367,7 +371,6 @@ on_tick(void *arg)
 	timer_set(&hook->tick, TICK_MS);
 	hook->ran_s += !hook->holds && !hook->gone;
 	ask(hook);
-	go_on(hook);
 }
 
 /* --- replies --- */
@@ -463,7 +466,6 @@ on_asked(struct store_call *call, enum call_end how, int error,
 		}
 	}
 	task_ready(hook->loop, &hook->ask);
-	go_on(hook);
 }
 
 /* --- what became of a try --- */
@@ -555,7 +557,7 @@ on_forwarded(void *owner)
 		failed(try, trouble, 0);
 	}
 	end_try(try);
-	go_on(hook);
+	task_ready(hook->loop, &hook->ask);
 }
 
 /* --- sending --- */
@@ -621,27 +623,19 @@ open_body(const struct webhook_lane *lane, struct span stored,
 	return 0;
 }
 
+/* What was read: "=" and its body, or "-": it is not kept. */
 static void
-on_read(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
+was_read(struct try *try, struct span kept)
 {
-	struct try *try = call->arg;
 	char *body = NULL;
 	size_t len;
-	if (try == NULL)
-		return;
-	struct webhook *hook = try->hook;
 	try->call = NULL;
-	if (how != CALL_ANSWERED) {
-		timer_set(&try->lane->timer, AWAY_MS);
-	} else if (reply->verdict == VERDICT_FENCED) {
-		timer_set(&try->lane->timer, AWAY_MS);
-		hook->target.events->fenced(hook->target.arg);
-	} else if (reply->verdict == VERDICT_GONE) {
+	if (span_eq(kept, SPAN("-"))) {
 		end_first(try->lane);
+	} else if (!span_skip(&kept, SPAN("="))) {
+		timer_set(&try->lane->timer, AWAY_MS);
 	} else {
-		error = open_body(
-		    try->lane, call_reply_text(reply, 0), &body, &len);
+		int error = open_body(try->lane, kept, &body, &len);
 		if (error == 0) {
 			send_event(try, span_of(body, len));
 			free(body);
@@ -660,16 +654,40 @@ on_read(struct store_call *call, enum call_end how, int error,
 	end_try(try);
 }
 
-/* Tries what is ready. */
+/* Those that a call is for stand in the order in which it asks for them. */
+static void
+on_read(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct webhook *hook = call->arg;
+	struct try *try;
+	size_t count = 0, at = 0;
+	(void)error;
+	if (hook == NULL)
+		return;
+	LIST_EACH(try, &hook->tries, item)
+		count += try->call == call;
+	bool whole = how == CALL_ANSWERED && reply->n_extra == count;
+	LIST_EACH(try, &hook->tries, item)
+		if (try->call == call)
+			was_read(try,
+			    whole ? call_reply_text(reply, at++) : SPAN(""));
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_FENCED)
+		hook->target.events->fenced(hook->target.arg);
+}
+
+/* Tries what is ready; what is large by itself, and the rest thereafter. */
 static void
 go_on(struct webhook *hook)
 {
 	struct webhook_lane *lane;
+	struct store_call *call = NULL;
+	size_t bytes = 0;
 	while (!hook->holds && !hook->gone && hook->in_flight < IN_FLIGHT &&
 	    leadership_is_held(hook->leader) &&
 	    (lane = LIST_FIRST(
-		 &hook->ready, struct webhook_lane, ready)) != NULL) {
-		const struct waiting *event = first_of(lane);
+		 &hook->ready, struct webhook_lane, ready)) != NULL &&
+	    (call == NULL || bytes + first_of(lane)->bytes <= LARGE_BYTES)) {
 		struct try *try = mem_zero(sizeof *try);
 		list_remove(&lane->ready);
 		try->hook = hook;
@@ -678,15 +696,23 @@ go_on(struct webhook *hook)
 		op_init(&try->forward.op, hook->loop, on_forwarded, try);
 		list_add_last(&hook->tries, &try->item);
 		hook->in_flight++;
-		/* It counts a try, and reads the body. */
-		try->call = kept_call(hook, "try", 3);
-		leadership_arg_token(hook->leader, try->call);
-		resp_number(&try->call->args, hook->ran_s);
-		resp_arg(&try->call->args, span_str(event->id));
-		try->call->large = event->bytes > LARGE_BYTES;
-		try->call->done = on_read;
-		try->call->arg = try;
-		call_start(try->call);
+		/* It counts a try of each, and reads the bodies. */
+		if (call == NULL) {
+			call = kept_call(hook, "try", 2);
+			leadership_arg_token(hook->leader, call);
+			resp_number(&call->args, hook->ran_s);
+		}
+		resp_arg(&call->args, span_str(first_of(lane)->id));
+		call->n_args++;
+		try->call = call;
+		bytes += first_of(lane)->bytes;
+	}
+	if (call != NULL) {
+		call->large = bytes > LARGE_BYTES;
+		call->done = on_read;
+		call->arg = hook;
+		call_start(call);
+		task_ready(hook->loop, &hook->ask);
 	}
 	/* Perhaps Redis did not take the pause. */
 	if (hook->gone && !hook->holds)
@@ -744,7 +770,6 @@ hook_hold(struct relay_target *target, bool holds)
 		note_trouble(hook, "");
 	}
 	task_ready(hook->loop, &hook->ask);
-	go_on(hook);
 }
 
 static bool

@@ -6,11 +6,11 @@
 --       its leadership
 -- ARGV: 1 act (list, put, try, drop)
 --       of put and try 2 the token, 3 for how long the relay has run; and of
---       put, of each event its id, its record and its body; of try the id of
---       an event that is about to be tried; of drop the ids
+--       put, of each event its id, its record and its body; of try the ids of
+--       events that are about to be tried; of drop the ids
 -- Answers: DONE, of list with for how long the relay has run, and of each event
---       its id and "KEPT TRIES BYTES RECORD"; of try with the body; GONE
---       (try: it is not kept); FENCED (put, try: another one leads).
+--       its id and "KEPT TRIES BYTES RECORD"; of try with "=" and the body of
+--       each, or "-" (it is not kept); FENCED (put, try: another one leads).
 --
 -- Time is counted in seconds in which the relay ran, by nobody's clock.  KEPT
 -- is when an event was put: it is put once, however often that is said.
@@ -42,21 +42,26 @@ elseif act == 'put' then
 		end
 	end
 elseif act == 'try' then
-	local event = redis.call('HGET', KEYS[1], ARGV[4])
-	reply[5] = redis.call('HGET', KEYS[2], ARGV[4])
-	if not event or not reply[5] then
-		return {'GONE', 0, now, call}
+	for i = 4, #ARGV - 1 do
+		local event = redis.call('HGET', KEYS[1], ARGV[i])
+		local body = event and redis.call('HGET', KEYS[2], ARGV[i])
+		local kept, tries, rest = string.match(body and event or '',
+		    '^(%d+) (%d+)( .*)$')
+		if kept then
+			redis.call('HSET', KEYS[1], ARGV[i], kept .. ' ' ..
+			    string.format('%.0f', tries + 1) .. rest)
+		end
+		reply[#reply + 1] = body and '=' .. body or '-'
 	end
-	redis.call('SET', KEYS[3], ARGV[3])
-	local kept, tries, rest = string.match(event, '^(%d+) (%d+)( .*)$')
-	if kept then
-		redis.call('HSET', KEYS[1], ARGV[4], kept .. ' ' ..
-		    string.format('%.0f', tries + 1) .. rest)
+	if redis.call('EXISTS', KEYS[1]) == 1 then
+		redis.call('SET', KEYS[3], ARGV[3])
 	end
 elseif act == 'drop' then
-	for i = 2, #ARGV - 1 do
-		redis.call('HDEL', KEYS[1], ARGV[i])
-		redis.call('HDEL', KEYS[2], ARGV[i])
+	-- Lua gives a command no more than some 8,000 values.
+	for i = 2, #ARGV - 1, 1000 do
+		local last = math.min(i + 999, #ARGV - 1)
+		redis.call('HDEL', KEYS[1], unpack(ARGV, i, last))
+		redis.call('HDEL', KEYS[2], unpack(ARGV, i, last))
 	end
 	if redis.call('EXISTS', KEYS[1]) == 0 then
 		redis.call('DEL', KEYS[3])
