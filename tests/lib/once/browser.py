@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A headless Chromium, driven by W3C WebDriver, over chromedriver's HTTP."""
 
-import base64
 import http.client
 import json
-import os
 import re
 import shutil
 
@@ -177,9 +175,3 @@ class Browser:
         return [f"{e['level']}: {e['message']}"
                 for e in self.command("POST", "se/log", {"type": "browser"})
                 if e["level"] in ("SEVERE", "WARNING")]
-
-    def picture(self, file):
-        """Saves the page as a PNG file."""
-        with open(file, "wb") as out:
-            out.write(base64.b64decode(self.command("GET", "screenshot")))
-        return os.path.getsize(file)

@@ -212,10 +212,6 @@ class FaultProxy(Watched):
     def wait_cut(self, count=1, timeout=PATIENCE):
         self.wait_until(lambda: self.cuts >= count, f"{count} cuts", timeout)
 
-    def wait_requests(self, count=1, timeout=PATIENCE):
-        self.wait_until(lambda: self.requests >= count,
-                        f"{count} requests through the proxy", timeout)
-
     def wait_held(self, direction, timeout=PATIENCE):
         """Waits until something is held in this direction."""
         self.wait_until(

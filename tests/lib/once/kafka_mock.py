@@ -96,10 +96,6 @@ class MockKafka(KafkaClient):
         self.call("broker_push_request_error_rtts", node, REQUESTS[request],
                   len(pairs), *[n for pair in pairs for n in pair])
 
-    def end_failures(self, request):
-        self.lib.rd_kafka_mock_clear_request_errors(
-            self.cluster, ctypes.c_int16(REQUESTS[request]))
-
     def stop(self):
         self.lib.rd_kafka_mock_cluster_destroy(self.cluster)
         self.lib.rd_kafka_destroy(self.handle)
