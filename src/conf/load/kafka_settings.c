@@ -147,10 +147,6 @@ kafka_settings_parse(struct loader *l, const struct given *given)
 	struct conf_settings *settings = given->field;
 	const char *name;
 	json_t *value;
-	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
-		return;
-	}
 	settings->list = loader_alloc(
 	    l, json_object_size(given->value) * sizeof *settings->list);
 	json_object_foreach(given->value, name, value)

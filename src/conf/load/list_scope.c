@@ -112,11 +112,6 @@ list_scope_parse(struct loader *l, const struct given *given)
 	size_t count = json_array_size(given->value);
 	struct conf_scopes scopes = {
 	    loader_alloc(l, count * sizeof *scopes.list), 0};
-	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of headers' names "
-		    "and of objects, like [\"Authorization\"] or [{...}]");
-		return;
-	}
 	for (size_t i = 0; i < count; i++) {
 		struct json_place at = {given->at, NULL, i};
 		struct conf_scope scope = {.index = i};

@@ -19,6 +19,27 @@ enum { HEALTH_INTERVAL_MS = 5000 };
 
 /* --- any object --- */
 
+/* What is read entry by entry, or member by member, must have them. */
+static const struct {
+	json_type type;
+	const char *words; /* NULL: another shape will do as well */
+} shapes[TYPE_COUNT_] = {
+	[TYPE_SCOPES] = {JSON_ARRAY, "a list of headers' names and of objects, "
+	    "like [\"Authorization\"] or [{...}]"},
+	[TYPE_IGNORED] = {JSON_ARRAY,
+	    "a list of JSON pointers like [\"/sent_at\"]"},
+	[TYPE_PARTS] = {JSON_ARRAY, "a list like [\"method\", \"body\"]"},
+	[TYPE_STATUSES] = {JSON_ARRAY, "a list of statuses like [404, 410]"},
+	[TYPE_TARGETS] = {JSON_ARRAY,
+	    "a list of URLs like [\"http://127.0.0.1:9000\"]"},
+	[TYPE_WEBHOOK_SECRETS] = {JSON_ARRAY, "a list"},
+	[TYPE_OUTCOMES] = {JSON_OBJECT, "an object"},
+	[TYPE_PROBLEMS] = {JSON_OBJECT, "an object"},
+	[TYPE_RECONCILE_HEADERS] = {JSON_OBJECT, "an object"},
+	[TYPE_MESSAGE_HEADERS] = {JSON_OBJECT, "an object"},
+	[TYPE_SETTINGS] = {JSON_OBJECT, "an object"},
+};
+
 static void
 load_option(struct loader *l, const struct option *option,
     const struct json_place *at, json_t *value, void *base)
@@ -31,7 +52,11 @@ load_option(struct loader *l, const struct option *option,
 	};
 	const struct given given = {
 	    option, at, value, base, (char *)base + option->offset};
-	parse[option->type](l, &given);
+	const char *words = shapes[option->type].words;
+	if (words != NULL && json_typeof(value) != shapes[option->type].type)
+		complaints_at(l, at, "must be %s", words);
+	else
+		parse[option->type](l, &given);
 }
 
 void

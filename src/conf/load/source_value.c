@@ -208,10 +208,6 @@ source_value_parse_headers(struct loader *l, const struct given *given)
 	bool message = given->option->type == TYPE_MESSAGE_HEADERS;
 	const char *name;
 	json_t *value;
-	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
-		return;
-	}
 	struct conf_header *headers =
 	    loader_alloc(l, json_object_size(given->value) * sizeof *headers);
 	struct option_entries found = {headers, 0};

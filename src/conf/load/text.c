@@ -267,10 +267,6 @@ text_parse_signing(struct loader *l, const struct given *given)
 {
 	struct conf_relay *relay = given->base;
 	size_t count = json_array_size(given->value);
-	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list");
-		return;
-	}
 	if (count == 0)
 		complaints_at(l, given->at, "must not be empty");
 	relay->secrets = loader_alloc(l, count * sizeof *relay->secrets);

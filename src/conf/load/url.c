@@ -411,11 +411,6 @@ url_parse_targets(struct loader *l, const struct given *given)
 {
 	struct conf_upstream *upstream = given->base;
 	size_t count = json_array_size(given->value);
-	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of URLs like "
-		    "[\"http://127.0.0.1:9000\"]");
-		return;
-	}
 	if (count == 0)
 		complaints_at(l, given->at, "must not be empty");
 	upstream->targets = loader_alloc(l, count * sizeof *upstream->targets);

@@ -153,11 +153,6 @@ void
 value_parse_parts(struct loader *l, const struct given *given)
 {
 	unsigned parts = 0;
-	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list like [\"method\", "
-		    "\"body\"]");
-		return;
-	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
 		struct json_place at = {given->at, NULL, i};
 		int index = read_word(l, &at, json_array_get(given->value, i),
@@ -206,10 +201,6 @@ value_parse_outcomes(struct loader *l, const struct given *given)
 	bool single[600] = {false}; /* which have an entry of their own */
 	const char *words = given->option->words, *name;
 	json_t *value;
-	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
-		return;
-	}
 	json_object_foreach(given->value, name, value)
 	{
 		struct json_place at = {given->at, name, 0};
@@ -256,10 +247,6 @@ value_parse_problems(struct loader *l, const struct given *given)
 	int64_t *statuses = given->field;
 	const char *type;
 	json_t *value;
-	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
-		return;
-	}
 	json_object_foreach(given->value, type, value)
 	{
 		struct json_place at = {given->at, type, 0};
