@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/json_pointer.h"
+#include "base/mem.h"
 #include "base/must.h"
 
 /* One piece of memory has the segments and their text. */
@@ -62,9 +63,7 @@ char *
 json_pointer_text(const struct json_pointer *pointer)
 {
 	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&text);
 	for (size_t i = 0; i < pointer->count; i++)
 		json_pointer_write(out, pointer->segments[i]);
 	must(fclose(out) == 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -71,4 +70,13 @@ mem_printf(const char *fmt, ...)
 	va_end(args);
 	must(len >= 0);
 	return str;
+}
+
+FILE *
+mem_stream(char **ret_text)
+{
+	static _Thread_local size_t len; /* that nobody asks for */
+	FILE *out = open_memstream(ret_text, &len);
+	must(out != NULL);
+	return out;
 }

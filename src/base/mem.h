@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/span.h"
 
@@ -19,3 +20,5 @@ char *mem_str(struct span s);
 /* A copy; NULL of NULL. */
 char *mem_text(const char *text);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Returns what writes a text, which *ret_text has once it is closed. */
+FILE *mem_stream(char **ret_text);

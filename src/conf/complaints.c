@@ -17,9 +17,8 @@ complaints_pointer(const struct json_place *at, const char *path)
 {
 	const struct json_place *places[PLACES_MAX];
 	char *pointer = NULL;
-	size_t len, n = 0;
-	FILE *out = open_memstream(&pointer, &len);
-	must(out != NULL);
+	size_t n = 0;
+	FILE *out = mem_stream(&pointer);
 	for (const struct json_place *p = at; p != NULL; p = p->up) {
 		must(n < PLACES_MAX);
 		places[n++] = p;

@@ -529,16 +529,14 @@ send_looks(struct witness_looks *looks)
 	struct postgres_pipe *pipe = database->pipes[0].pipe;
 	struct arena *arena = arena_new();
 	char *keys, *attempts, hex[DIGEST_HEX + 1];
-	size_t keys_len, attempts_len;
 	list_remove(&looks->item);
 	if (!database->known || !postgres_pipe_is_ready(pipe)) {
 		looks_free(looks);
 		arena_free(&arena);
 		return;
 	}
-	FILE *k = open_memstream(&keys, &keys_len);
-	FILE *a = open_memstream(&attempts, &attempts_len);
-	must(k != NULL && a != NULL);
+	FILE *k = mem_stream(&keys);
+	FILE *a = mem_stream(&attempts);
 	for (size_t i = 0; i < looks->count; i++) {
 		hex_encode(looks->list[i].key_id.bytes, DIGEST_BYTES, hex);
 		fprintf(k, "%c%s", i == 0 ? '{' : ',', hex);
@@ -548,8 +546,7 @@ send_looks(struct witness_looks *looks)
 	fputc('}', k);
 	fputc('}', a);
 	must(fclose(k) == 0 && fclose(a) == 0);
-	const struct span values[] = {span_of(keys, keys_len),
-	    span_of(attempts, attempts_len)};
+	const struct span values[] = {span_str(keys), span_str(attempts)};
 	batch_begin(pipe, LOOK_MS, look_result, look_ended, looks);
 	postgres_pipe_query(pipe,
 	    postgres_witness_make(arena, looks->table).look, values, 2);

@@ -218,9 +218,7 @@ fingerprint_words(const struct conf_idempotency *policy)
 	const struct strings *headers = &policy->fingerprint_headers;
 	const struct strings *ignored = &policy->fingerprint_ignore_query;
 	char *text = NULL;
-	size_t len;
-	struct sentence s = {open_memstream(&text, &len), 0, headers->count};
-	must(s.out != NULL);
+	struct sentence s = {mem_stream(&text), 0, headers->count};
 	for (unsigned left = include; left != 0; left &= left - 1)
 		s.left++;
 	s.left += conf_has_entity(policy);

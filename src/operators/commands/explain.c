@@ -54,9 +54,7 @@ static char *
 value_text(json_t *value)
 {
 	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&text);
 	write_value(out, value);
 	must(fclose(out) == 0);
 	return text;
@@ -164,10 +162,8 @@ statuses_text(const struct conf_idempotency *policy)
 	    {DISPOSITION_FORGET, "forgotten"},
 	};
 	char *text = NULL;
-	size_t len;
 	const char *comma = "";
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&text);
 	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
 		enum disposition wanted = meanings[i].disposition;
 		bool some = false;

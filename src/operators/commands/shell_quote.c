@@ -15,9 +15,7 @@ shell_quote(const char *text)
 	if (*text != '\0' && strspn(text, plain) == strlen(text))
 		return mem_str(span_str(text));
 	char *quoted = NULL;
-	size_t len;
-	FILE *out = open_memstream(&quoted, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&quoted);
 	putc('\'', out);
 	for (; *text != '\0'; text++) {
 		if (*text == '\'')

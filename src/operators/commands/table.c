@@ -67,13 +67,12 @@ table_new(size_t n_columns, const char *const *titles)
 void
 table_row(struct table *table, const char *const *cells)
 {
-	size_t n = table->n_columns, len;
+	size_t n = table->n_columns;
 	table->cells = mem_grow(table->cells,
 	    (table->n_rows + 1) * n * sizeof(char *));
 	char **row = table->cells + table->n_rows++ * n;
 	for (size_t i = 0; i < n; i++) {
-		FILE *out = open_memstream(&row[i], &len);
-		must(out != NULL);
+		FILE *out = mem_stream(&row[i]);
 		print_safely(out, cells[i]);
 		must(fclose(out) == 0);
 	}

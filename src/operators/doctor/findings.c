@@ -57,16 +57,14 @@ findings_cli(struct doctor *doctor, const struct conf_redis *redis,
 	const struct address *at = &redis->address;
 	const struct conf_redis_tls *tls = &redis->tls;
 	bool own = host == NULL && !redis->managed && at->text != NULL;
-	size_t len;
 	if (own && at->kind == ADDRESS_TCP) {
 		host = at->host;
 		port = at->port;
 	}
 	free(doctor->cli_there);
 	free(doctor->cli_manner);
-	FILE *there = open_memstream(&doctor->cli_there, &len);
-	FILE *manner = open_memstream(&doctor->cli_manner, &len);
-	must(there != NULL && manner != NULL);
+	FILE *there = mem_stream(&doctor->cli_there);
+	FILE *manner = mem_stream(&doctor->cli_manner);
 	if (host != NULL) {
 		print_quoted(there, "-h", *host != '\0' ? host : "localhost");
 		fprintf(there, " -p %u", port);
@@ -100,11 +98,9 @@ placed(const struct doctor *doctor, char *text)
 {
 	static const char name[] = "redis-cli ";
 	char *result = NULL, *rest = text, *found;
-	size_t len;
 	if (doctor->cli_there == NULL)
 		return text;
-	FILE *out = open_memstream(&result, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&result);
 	while ((found = strstr(rest, name)) != NULL) {
 		char *next = found + sizeof name - 1;
 		bool command = *next >= 'A' && *next <= 'Z';

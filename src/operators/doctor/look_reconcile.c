@@ -47,9 +47,7 @@ static char *
 fill_text(const struct template *path)
 {
 	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&text);
 	for (size_t i = 0; i < path->count; i++) {
 		const struct template_piece *piece = &path->pieces[i];
 		if (piece->kind == TEMPLATE_TEXT)

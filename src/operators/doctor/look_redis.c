@@ -270,11 +270,9 @@ look_at_rights(struct look_redis *look)
 	const struct conf *conf = look->conf;
 	const char *user = conf->store.redis.user;
 	char *lacks = NULL, *cure = NULL, *keys, *channels;
-	size_t len, len_cure;
 	rights_patterns(conf, &keys, &channels);
-	FILE *out = open_memstream(&lacks, &len);
-	FILE *line = open_memstream(&cure, &len_cure);
-	must(out != NULL && line != NULL);
+	FILE *out = mem_stream(&lacks);
+	FILE *line = mem_stream(&cure);
 	fprintf(line, "ACL SETUSER %s", user ? user : "default");
 	try_rights(look, channels + 1, out, line);
 	if (look->keys != PERMIT_YES)

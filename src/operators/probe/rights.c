@@ -53,10 +53,8 @@ rights_acl(const struct conf *conf)
 {
 	const char *user = conf->store.redis.user;
 	char *line = NULL, *keys, *channels;
-	size_t len;
 	rights_patterns(conf, &keys, &channels);
-	FILE *out = open_memstream(&line, &len);
-	must(out != NULL);
+	FILE *out = mem_stream(&line);
 	fprintf(out,
 	    "ACL SETUSER %s on >PASSWORD resetkeys resetchannels "
 	    "-@all %s %s",
