@@ -24,18 +24,14 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = view->started_ms;
 	admin_request_budget(admin, conf);
-	admin->address = view->address;
-	admin->listen = view->listen;
-	admin->n_listen = view->n_listen;
-	admin->workers = view->workers;
-	admin->started_ms = view->started_ms;
+	admin->view = *view;
 	admin->places.most = CONNECTIONS_MAX;
 	admin->places.reserved = true;
 	admin->health = health;
 	admin->store = store_new(
 	    loop, conf, &admin->budget, health, admin->store_took);
-	admin->traffic = admin_traffic_new(
-	    loop, view->workers, conf->workers);
+	admin->traffic =
+	    admin_traffic_new(loop, view->workers, conf->workers);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,
 	    NULL, admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);

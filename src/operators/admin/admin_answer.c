@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -57,10 +59,17 @@ admin_answer_bad_request(struct admin_request *a, const char *message)
 }
 
 enum after
-admin_answer_refused(struct admin_request *a, const char *why)
+admin_answer_refused(struct admin_request *a, const char *fmt, ...)
 {
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    arena_printf(a->arena, "%s Nothing was changed.", why));
+	va_list args;
+	char *why = NULL;
+	va_start(args, fmt);
+	must(vasprintf(&why, fmt, args) >= 0);
+	va_end(args);
+	struct span detail =
+	    arena_printf(a->arena, "%s Nothing was changed.", why);
+	free(why);
+	return admin_answer_problem(a, PROBLEM_CONFLICT, detail);
 }
 
 enum after

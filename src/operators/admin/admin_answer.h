@@ -26,8 +26,12 @@ enum after admin_answer_bytes(
 /* Answers that the request is wrong, as the message says. */
 enum after admin_answer_bad_request(
     struct admin_request *a, const char *message);
-/* Answers that what is asked for conflicts with what is, as a sentence says. */
-enum after admin_answer_refused(struct admin_request *a, const char *why);
+/*
+ * Answers that what is asked for conflicts with what is, as a sentence says;
+ * another says behind it that nothing was changed.
+ */
+enum after admin_answer_refused(
+    struct admin_request *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Answers that Redis did not answer, or refused, as that op has failed. */
 enum after admin_answer_store_failed(
     struct admin_request *a, const struct op *op, struct span detail);

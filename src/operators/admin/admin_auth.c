@@ -89,7 +89,7 @@ static bool
 is_of_bound_name(const struct admin_request *a)
 {
 	const struct admin *admin = a->admin;
-	struct span address = span_str(admin->address);
+	struct span address = span_str(admin->view.address);
 	struct span host = host_of_authority(a->head.authority);
 	if (is_guarded(admin->conf) || host.len == 0 ||
 	    span_starts(address, SPAN("unix:")) ||

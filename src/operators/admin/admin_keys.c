@@ -308,10 +308,9 @@ broken(struct admin_request *a)
 {
 	if (!a->acts)
 		return admin_answer_json(a, 200, broken_json(a));
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    SPAN("The record is damaged, and neither its state nor its attempt "
-		 "can be read: it can only be deleted, without naming an "
-		 "attempt. Nothing was changed."));
+	return admin_answer_refused(a,
+	    "The record is damaged, and neither its state nor its attempt can "
+	    "be read: it can only be deleted, without naming an attempt.");
 }
 
 static enum after begin_act(struct admin_request *a);
@@ -413,27 +412,27 @@ admin_keys_order(struct admin_request *a)
 static enum after
 refuse_answered(struct admin_request *a, char *file)
 {
-	struct span detail = arena_printf(a->arena,
+	enum after after = admin_answer_refused(a,
 	    "The answer of this key's request is in the journal of this "
-	    "gateway (%s), and is stored as soon as Redis takes it. Nothing "
-	    "was changed.", file);
+	    "gateway (%s), and is stored as soon as Redis takes it.", file);
 	free(file);
-	return admin_answer_problem(a, PROBLEM_CONFLICT, detail);
+	return after;
 }
 
-/* Returns the journal's file that has its answer (to be freed), or NULL. */
-static char *
-waiting_answer(const struct admin_request *a)
+/* The answer that waits for the key, as journal_replay_read_answer reads it. */
+static int
+waiting_answer(const struct admin_request *a, struct body *bytes,
+    struct journal_entry *ret_entry, char **ret_file)
 {
 	const struct admin *admin = a->admin;
-	char *file;
-	for (int64_t i = 0; i < admin->conf->workers; i++)
-		if (journal_replay_read_answer(
-			&admin->workers[i]->journal_replay,
-			&store_identity(admin->store)->origin, &a->key_id,
-			NULL, NULL, &file) == 0)
-			return file;
-	return NULL;
+	int error = E_NOT_FOUND;
+	for (int64_t i = 0;
+	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
+		error = journal_replay_read_answer(
+		    &admin->view.workers[i]->journal_replay,
+		    &store_identity(admin->store)->origin, &a->key_id, bytes,
+		    ret_entry, ret_file);
+	return error;
 }
 
 /*
@@ -443,15 +442,8 @@ waiting_answer(const struct admin_request *a)
 static enum after
 replace(struct admin_request *a, char *file)
 {
-	const struct admin *admin = a->admin;
-	int error = E_NOT_FOUND;
 	a->waiting_bytes = (struct body){.budget = &a->admin->budget};
-	for (int64_t i = 0;
-	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
-		error = journal_replay_read_answer(
-		    &admin->workers[i]->journal_replay,
-		    &store_identity(admin->store)->origin, &a->key_id,
-		    &a->waiting_bytes, &a->waiting, NULL);
+	int error = waiting_answer(a, &a->waiting_bytes, &a->waiting, NULL);
 	if (error != 0 && error != E_NO_MEMORY)
 		return refuse_answered(a, file);
 	free(file);
@@ -521,14 +513,12 @@ revoke(struct admin_request *a, const struct conf_route *route)
 	if (!utf8_is_valid(name))
 		name = SPAN("?");
 	if (route == NULL)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The record's route, %.*s, is not in the "
-			"configuration, or only observes, so a witness that it "
-			"may have cannot be told that it must not happen any "
-			"more: give the route its name back, or put it back as "
-			"it was. Nothing was changed.",
-			SPAN_FMT(name)));
+		return admin_answer_refused(a,
+		    "The record's route, %.*s, is not in the configuration, "
+		    "or only observes, so a witness that it may have cannot "
+		    "be told that it must not happen any more: give the route "
+		    "its name back, or put it back as it was.",
+		    SPAN_FMT(name));
 	/*
 	 * Where it was sent without any witness, the row is of no harm, and
 	 * keeps out an API that writes already.  Nobody owns what was made for
@@ -537,13 +527,12 @@ revoke(struct admin_request *a, const struct conf_route *route)
 	base64_url_encode(route->idempotency->mark, CONF_MARK_BYTES, mark);
 	if (owner.len > 0 && !span_starts(owner, span_str(mark)) &&
 	    !span_starts(owner, SPAN("AAAAAAAA")))
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The attempt was not sent with the witness that its "
-			 "route has now, which knows nothing of it: put "
-			 "\"on_unknown\" back as it was, and say it again "
-			 "then; or complete it, if it happened; or delete the "
-			 "record, if nothing can come of it any more. Nothing "
-			 "was changed."));
+		return admin_answer_refused(a,
+		    "The attempt was not sent with the witness that its route "
+		    "has now, which knows nothing of it: put \"on_unknown\" "
+		    "back as it was, and say it again then; or complete it, "
+		    "if it happened; or delete the record, if nothing can "
+		    "come of it any more.");
 	return a->look.record.attempt > 0
 	    ? admin_witness_send(a, route, false)
 	    : broken(a); /* nobody was ever asked for that one */
@@ -568,23 +557,22 @@ is_resolvable(const struct admin_request *a)
 static enum after
 begin_act(struct admin_request *a)
 {
-	char *file = a->act != ACT_COMPLETE && INVARIANT(answer_waits)
-	    ? waiting_answer(a)
-	    : NULL;
-	if (file != NULL && a->look.op.verdict == VERDICT_BROKEN)
-		return replace(a, file);
-	if (file != NULL)
-		return refuse_answered(a, file);
+	char *file;
+	if (a->act != ACT_COMPLETE && INVARIANT(answer_waits) &&
+	    waiting_answer(a, NULL, NULL, &file) == 0)
+		return a->look.op.verdict == VERDICT_BROKEN
+		    ? replace(a, file)
+		    : refuse_answered(a, file);
 	if (a->act != ACT_DELETE && !is_resolvable(a))
 		return conflict(a);
 	/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
 	if (a->act == ACT_COMPLETE && a->look.op.state == STATE_UNKNOWN &&
 	    span_eq(a->look.record.fingerprint,
 		SPAN("----------------------")))
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("Nobody knows the request of this record, which was "
-			 "damaged, so it has no answer: release the key, or "
-			 "delete the record. Nothing was changed."));
+		return admin_answer_refused(a,
+		    "Nobody knows the request of this record, which was "
+		    "damaged, so it has no answer: release the key, or delete "
+		    "the record.");
 	const struct conf_route *route = route_of(a, a->look.record.from.route);
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
@@ -638,16 +626,14 @@ admin_keys_revoked(struct machine *machine)
 	else if (errand != NULL)
 		words = errand->witness.words;
 	if (errand != NULL && errand->witness.answer == WITNESS_DONE)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The API's database says that it was executed: \"keys "
-			 "reconcile\" completes it, or, while that witness is "
-			 "not believed, \"keys complete\". Nothing was "
-			 "changed."));
+		return admin_answer_refused(a,
+		    "The API's database says that it was executed: \"keys "
+		    "reconcile\" completes it, or, while that witness is not "
+		    "believed, \"keys complete\".");
 	if (errand == NULL || errand->witness.answer != WITNESS_REVOKED)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The API's database could not be told that it must not "
-			"happen any more: %s. Nothing was changed.", words));
+		return admin_answer_refused(a,
+		    "The API's database could not be told that it must not "
+		    "happen any more: %s.", words);
 	admin_witness_end(&a->errand);
 	a->revoked = true;
 	return begin_act(a);
@@ -704,23 +690,17 @@ conflict(struct admin_request *a)
 	    ? state != STATE_PROCESSING
 	    : state == STATE_UNKNOWN || state == STATE_FAILED;
 	if (a->attempt != 0 && a->attempt != attempt)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The record is now %s at attempt %u, not at attempt "
-			"%u. Nothing was changed.",
-			admin_body_state(state), attempt, a->attempt));
+		return admin_answer_refused(a,
+		    "The record is now %s at attempt %u, not at attempt %u.",
+		    admin_body_state(state), attempt, a->attempt);
 	if (suits)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    arena_printf(a->arena,
-			"The record has changed since it was looked at, and is "
-			"%s now: look at it again. Nothing was changed.",
-			admin_body_state(state)));
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
-		deletes
-		    ? "A record that is PROCESSING cannot be deleted"
-		    : "Only a record that is UNKNOWN or FAILED can be resolved",
-		admin_body_state(state)));
+		return admin_answer_refused(a,
+		    "The record has changed since it was looked at, and is %s "
+		    "now: look at it again.", admin_body_state(state));
+	return admin_answer_refused(a, "%s; this one is %s.",
+	    deletes ? "A record that is PROCESSING cannot be deleted"
+		    : "Only a record that is UNKNOWN or FAILED can be "
+		      "resolved", admin_body_state(state));
 }
 
 enum after

@@ -309,10 +309,9 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 	if (view->state == MESSAGE_STATE_HELD && view->reason != NULL &&
 	    !strcmp(view->reason, "unknown") && *view->key_id != '\0')
 		return admin_answer_refused(a,
-		    arena_printf(a->arena,
-			"The message is no dead letter: it is held until its "
-			"key is completed or released (onceproxy keys complete "
-			"%s, or release).", view->key_id).ptr);
+		    "The message is no dead letter: it is held until its key "
+		    "is completed or released (onceproxy keys complete %s, or "
+		    "release).", view->key_id);
 	return admin_answer_refused(
 	    a, "The message is no dead letter: it is at work, or waits.");
 }
@@ -432,7 +431,7 @@ admin_messages_letter_sought(struct machine *machine)
 		return admin_answer_json(a, 200, message_json(a->message));
 	const char *why = why_not(a, sought->letter.state);
 	if (why != NULL)
-		return admin_answer_refused(a, why);
+		return admin_answer_refused(a, "%s", why);
 	if (kind == INQUIRY_DROP)
 		return ask(a);
 	if (sought->sealed_shut)
@@ -509,7 +508,7 @@ admin_messages_looked(struct machine *machine)
 	    !look->whole)
 		return ask_record(a);
 	const char *why = record_forbids(a);
-	return why != NULL ? admin_answer_refused(a, why) : ask(a);
+	return why != NULL ? admin_answer_refused(a, "%s", why) : ask(a);
 }
 
 /* It is dropped when its gateway has told its broker. */
@@ -531,7 +530,7 @@ admin_messages_asked(struct machine *machine)
 		return not_here(a);
 	const char *why = why_not(a, asked->letter.state);
 	if (asked->op.verdict != VERDICT_DONE)
-		return admin_answer_refused(a,
+		return admin_answer_refused(a, "%s",
 		    why != NULL ? why
 				: "A gateway is at it, for an earlier word.");
 	if (a->endpoint->what == INQUIRY_REPLAY)

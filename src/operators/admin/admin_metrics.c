@@ -197,7 +197,7 @@ admin_metrics_of_route(
 	uint64_t sum = 0;
 	for (int64_t w = 0; w < admin->conf->workers; w++) {
 		const struct series *its = series_named(
-		    atomic_load(&admin->workers[w]->meter.routes), route);
+		    atomic_load(&admin->view.workers[w]->meter.routes), route);
 		if (its != NULL)
 			sum += counter_at(
 			    its, offset + i * sizeof(struct counter));
@@ -614,8 +614,8 @@ put_known(struct metrics *m)
 		put_of(m, "version", PACKAGE_VERSION, 1);
 	} else if (m->id == METRIC_START_TIME) {
 		put(m, "%s %" PRId64 ".%03d\n", m->name,
-		    admin->started_ms / 1000,
-		    (int)(admin->started_ms % 1000));
+		    admin->view.started_ms / 1000,
+		    (int)(admin->view.started_ms % 1000));
 	} else if (store_memory(admin->store, &bytes, &max_bytes)) {
 		put_value(
 		    m, m->id == METRIC_STORE_MEMORY ? bytes : max_bytes);
@@ -728,7 +728,7 @@ admin_metrics_write(const struct admin *admin,
 	};
 	struct metrics m = {
 	    .admin = admin,
-	    .workers = admin->workers,
+	    .workers = admin->view.workers,
 	    .n_workers = admin->conf->workers,
 	    .count = count,
 	    .out = out,

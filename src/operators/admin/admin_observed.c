@@ -22,7 +22,8 @@ routes_json(const struct admin_request *a)
 {
 	const struct admin *admin = a->admin;
 	json_t *list = json_array();
-	const struct series *s = atomic_load(&admin->workers[0]->meter.routes);
+	const struct series *s =
+	    atomic_load(&admin->view.workers[0]->meter.routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		json_t *would = json_object();
 		bool observes = false;
@@ -67,7 +68,7 @@ admin_observed(struct admin_request *a)
 	    DUPLICATES_MAX * sizeof *all);
 	for (int64_t i = 0; i < admin->conf->workers; i++)
 		count += duplicates_read(
-		    &admin->workers[i]->duplicates, all + count);
+		    &admin->view.workers[i]->duplicates, all + count);
 	qsort(all, count, sizeof *all, compare_latest);
 	for (size_t i = 0; i < count && i < DUPLICATES_MAX; i++) {
 		const struct duplicate *one = &all[i];

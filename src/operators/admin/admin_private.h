@@ -18,6 +18,7 @@
 #include "messages/shared/letter.h"
 #include "messages/shared/pause.h"
 #include "messages/source/inquiry.h"
+#include "operators/admin/admin.h"
 #include "store/records.h"
 
 /*
@@ -30,8 +31,6 @@ enum admin_step {
 #define ADMIN_STEP(name, function, operation) ADMIN_##name,
 #include "tbl/admin_steps.h"
 };
-
-struct worker;
 
 /* The part that all requests share; admin.c makes it and ends it. */
 struct admin {
@@ -53,13 +52,7 @@ struct admin {
 	struct traffic *traffic;
 	struct machines machines;
 	bool draining;
-
-	/* To be shown (struct admin_view): */
-	const char *address;
-	const char *const *listen;
-	size_t n_listen;
-	struct worker *const *workers; /* conf->workers of them */
-	int64_t started_ms;            /* since 1970 */
+	struct admin_view view;
 };
 
 /* The outcome that an operator tells, as spans of the request's body. */

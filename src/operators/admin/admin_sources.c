@@ -35,7 +35,7 @@ pause_json(int64_t since_ms, struct span who, struct span note)
 enum after
 admin_sources_ask(struct admin_request *a, int64_t ms, enum admin_step step)
 {
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	inquiry_ask(&a->inquiry, sources_view, a->admin->view.workers,
 	    (unsigned)a->admin->conf->workers, ms);
 	return admin_request_to(a, step, WAIT);
 }
@@ -122,7 +122,7 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	    "topic", relay->topic, "table", relay->table);
 	for (int64_t i = 0; i < admin->conf->workers && m == NULL; i++) {
 		const struct relays *relays =
-		    members_of(admin->workers[i], &relays_kind);
+		    members_of(admin->view.workers[i], &relays_kind);
 		m = relays != NULL ? relays->meters : NULL;
 		while (m != NULL && strcmp(m->name, relay->name) != 0)
 			m = m->next;

@@ -61,7 +61,8 @@ static bool
 is_journal_writable(const struct admin *admin)
 {
 	for (int64_t i = 0; i < admin->conf->workers; i++)
-		if (atomic_load(&admin->workers[i]->journal_replay.unwritable))
+		if (atomic_load(
+			&admin->view.workers[i]->journal_replay.unwritable))
 			return false;
 	return true;
 }
@@ -77,7 +78,7 @@ counts_json(const struct admin *admin, json_t **ret_journal)
 	json_int_t entries = 0, blocked = 0, foreign = 0, aside = 0;
 	json_t *each = json_array();
 	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct worker *w = admin->workers[i];
+		const struct worker *w = admin->view.workers[i];
 		json_int_t r = atomic_load(&w->requests.count);
 		json_int_t e = atomic_load(&w->executions.count);
 		requests += r;
@@ -103,9 +104,10 @@ say_status(struct admin_request *a, bool up)
 	const struct admin *admin = a->admin;
 	const struct conf *conf = admin->conf;
 	json_t *listen = json_array();
-	for (size_t i = 0; i < admin->n_listen; i++)
-		json_array_append_new(listen, json_string(admin->listen[i]));
-	int64_t up_ms = clock_wall_ms() - admin->started_ms;
+	for (size_t i = 0; i < admin->view.n_listen; i++)
+		json_array_append_new(
+		    listen, json_string(admin->view.listen[i]));
+	int64_t up_ms = clock_wall_ms() - admin->view.started_ms;
 	const char *redis = conf->store.redis.managed
 	    ? "managed"
 	    : conf->store.redis.address.text;
@@ -121,9 +123,9 @@ say_status(struct admin_request *a, bool up)
 		      "s:{s:s, s:s?, s:o*, s:s*, s:s, s:s*, s:s*}, s:o, s:o, "
 		      "s:{s:s, s:o, s:O?, s:o, s:O?}, s:{s:o, s:b}, s:o, s:s}",
 		"version", PACKAGE_VERSION,
-		"started", admin_body_time(admin->started_ms),
+		"started", admin_body_time(admin->view.started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
-		"listen", listen, "admin", admin->address,
+		"listen", listen, "admin", admin->view.address,
 		"workers", (json_int_t)conf->workers,
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,

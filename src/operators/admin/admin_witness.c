@@ -34,7 +34,7 @@ admin_witness_list(const struct admin_request *a)
 			continue;
 		const struct conf_witness *policy =
 		    &route->idempotency->witness;
-		(void)trust_view(a->admin->workers[0]->trusts, route->name,
+		(void)trust_view(a->admin->view.workers[0]->trusts, route->name,
 		    &state, &ended_ms);
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:s, s:s?, s:s, s:b, s:o*}",
@@ -213,7 +213,7 @@ admin_witness_send(
 	    .op = &a->errand,
 	    .asker = a->admin->loop,
 	    /* The first worker has all that is asked for here. */
-	    .worker = a->admin->workers[0],
+	    .worker = a->admin->view.workers[0],
 	    .conf = conf_ref(a->conf),
 	    .asks = asks,
 	    .witness = {
