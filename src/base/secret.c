@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,6 +33,14 @@ void
 secret_free(void *secret)
 {
 	sodium_free(secret);
+}
+
+void
+secret_wipe(void *plain)
+{
+	if (plain != NULL)
+		sodium_memzero(plain, malloc_usable_size(plain));
+	free(plain);
 }
 
 int

@@ -17,10 +17,12 @@ void *secret_alloc(size_t bytes);
 char *secret_str(struct span s);
 /* Accepts NULL; free() must never get such memory. */
 void secret_free(void *secret);
+/* Wipes plain memory that had one, and frees it.  Accepts NULL. */
+void secret_wipe(void *plain);
 /*
  * Reads a whole file, which may have secrets; 0 or an errno, EFBIG beyond max
- * bytes.  *ret_text is plain memory, which the caller wipes and frees; it ends
- * in a NUL that ret_len leaves out.
+ * bytes.  *ret_text is plain memory, for secret_wipe(); it ends in a NUL that
+ * ret_len leaves out.
  */
 MUST_USE int secret_read_file(
     const char *name, size_t max, char **ret_text, size_t *ret_len);

@@ -2,7 +2,6 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <limits.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -48,14 +47,6 @@ read_pem(const struct files *files, const char *path, const char *name,
 	if (files->digest != NULL)
 		digest_part(files->digest, span_of(text, len));
 	return true;
-}
-
-static void
-wipe(gnutls_datum_t *pem)
-{
-	if (pem->data != NULL)
-		sodium_memzero(pem->data, pem->size);
-	free(pem->data);
 }
 
 /* Whether there are any; notes when they are all valid. */
@@ -141,8 +132,8 @@ load_pair(const struct files *files, struct conf_tls *tls)
 		complaints_at_member(l, files->at, files->certificate,
 		    "%s cannot be used: %s", tls->certificate,
 		    gnutls_strerror(error));
-	wipe(&certificate);
-	wipe(&key);
+	secret_wipe(certificate.data);
+	secret_wipe(key.data);
 }
 
 /* All that the files are for, with credentials of their own. */
@@ -159,7 +150,7 @@ load_files(const struct files *files, struct conf_tls *tls)
 		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
 		complaints_at_member(files->l, files->at, files->ca,
 		    "%s contains no PEM certificate", tls->ca);
-	wipe(&pem);
+	secret_wipe(pem.data);
 }
 
 static void

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <malloc.h>
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "base/digest.h"
@@ -19,14 +17,6 @@
 enum { FILE_MAX = 16 << 20 };
 
 /* --- memory --- */
-
-static void
-wiping_free(void *ptr)
-{
-	if (ptr != NULL)
-		sodium_memzero(ptr, malloc_usable_size(ptr));
-	free(ptr);
-}
 
 static void
 conf_destroy(struct conf *conf)
@@ -197,7 +187,7 @@ digest_fixed_options(struct loader *l)
 			digest_part(&digest,
 			    span_str(l->conf->admin_tokens[k].token));
 		digest_end(&digest, to);
-		wiping_free(text);
+		secret_wipe(text);
 	}
 }
 
@@ -292,8 +282,8 @@ conf_load_text(const char *file, struct span text, bool only_admin,
 	json_malloc_t present_malloc;
 	json_free_t present_free;
 	json_get_alloc_funcs(&present_malloc, &present_free);
-	if (present_free != wiping_free)
-		json_set_alloc_funcs(malloc, wiping_free);
+	if (present_free != secret_wipe)
+		json_set_alloc_funcs(malloc, secret_wipe);
 	l.conf->spots = spots_read(l.conf->arena, text, plain, &fault);
 	if (l.conf->spots != NULL)
 		l.root = json_loadb(plain, text.len, 0, &error);
@@ -310,7 +300,7 @@ conf_load_text(const char *file, struct span text, bool only_admin,
 	else if (complaints->count > 0)
 		l.conf->n_routes = 0; /* what they say may be wrong */
 	json_decref(l.root);
-	wiping_free(plain);
+	secret_wipe(plain);
 	return conf;
 }
 
@@ -327,7 +317,7 @@ conf_load(const char *file, bool only_admin, struct complaints *complaints)
 	}
 	const struct conf *conf = conf_load_text(
 	    file, span_of(text, len), only_admin, complaints);
-	wiping_free(text);
+	secret_wipe(text);
 	return conf;
 }
 

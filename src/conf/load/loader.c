@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/swappable.h"
 #include "conf/load/conf_said.h"
 #include "conf/load/loader_private.h"
@@ -18,8 +18,7 @@ loader_printf(struct loader *l, const char *fmt, ...)
 	must(vasprintf(&made, fmt, args) >= 0);
 	va_end(args);
 	char *text = loader_str(l, made);
-	sodium_memzero(made, strlen(made)); /* a webhook's path is a secret */
-	free(made);
+	secret_wipe(made); /* a webhook's path is a secret */
 	return text;
 }
 

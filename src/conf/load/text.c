@@ -83,8 +83,7 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 		kept = arena_str(l->conf->arena, span_of(text, len - end));
 		text_note_secret(l, at, NULL, name);
 	}
-	sodium_memzero(text, len);
-	free(text);
+	secret_wipe(text);
 	return kept;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <sodium.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -61,9 +60,7 @@ read_keys(struct shared_set *s, char **ret_wrong)
 		words = mem_printf("cannot be read: %s", error_of_file(error));
 	else
 		keys = token_keys_read(span_of(text, len), &words);
-	if (text != NULL)
-		sodium_memzero(text, len);
-	free(text);
+	secret_wipe(text);
 	if (keys == NULL)
 		*ret_wrong = mem_printf("%s %s", s->name, words);
 	free(words);

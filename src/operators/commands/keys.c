@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
+#include "base/secret.h"
 #include "base/utf8.h"
 #include "conf/nearest.h"
 #include "conf/scopes.h"
@@ -124,8 +124,7 @@ add_scope_file(struct command_line *line, const char *name)
 		well = add_field(line, text, false);
 		free(text);
 	}
-	sodium_memzero(bytes, len);
-	free(bytes);
+	secret_wipe(bytes);
 	return well && line->scope != NULL;
 }
 
