@@ -54,8 +54,7 @@ log_rare(const struct request *r)
 		log_span(&line, "request_id", r->c.id);
 		if (first.len > 0 && !span_eq(first, r->c.id))
 			log_span(&line, "first_request_id", first);
-		if (r->c.label.len > 0)
-			log_span(&line, "label", r->c.label);
+		log_any(&line, "label", r->c.label);
 		log_end(&line);
 	} else if (r->c.problem == PROBLEM_EVENTS_FULL) {
 		if (is_due(&w->events_full_logged_us))
@@ -130,14 +129,9 @@ access_log(const struct request *r, int status, int64_t took_us)
 		log_cut(&line, "detail", r->detail, 256);
 	if (r->c.attempt > 0)
 		log_int(&line, "attempt", r->c.attempt);
-	if (r->c.key_hex[0] != '\0')
-		log_span(
-		    &line, "key_id", span_of(r->c.key_hex, DIGEST_HEX));
-	if (r->c.label.len > 0)
-		log_span(&line, "label", r->c.label);
-	struct span trace_id = trace_id_of(&r->c.head.fields);
-	if (trace_id.len > 0)
-		log_span(&line, "trace_id", trace_id);
+	log_any(&line, "key_id", span_str(r->c.key_hex));
+	log_any(&line, "label", r->c.label);
+	log_any(&line, "trace_id", trace_id_of(&r->c.head.fields));
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
 	log_put_ms(&line, SPAN("total_ms"), took_us);

@@ -206,12 +206,10 @@ execution_log(const struct execution *e, enum event event)
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", e->machine.id);
 	log_str(&line, "route", e->route->name);
-	if (e->request_id.len > 0)
-		log_span(&line, "request_id", e->request_id);
+	log_any(&line, "request_id", e->request_id);
 	if (!span_eq(e->first_id, e->request_id))
 		log_span(&line, "first_request_id", e->first_id);
-	if (e->label.len > 0)
-		log_span(&line, "label", e->label);
+	log_any(&line, "label", e->label);
 	log_int(&line, "attempt", e->owned.attempt);
 	return line;
 }
@@ -698,8 +696,7 @@ log_doubt(const struct execution *e)
 		log_str(&line, "reason", reason_words[e->reason]);
 	if (e->reconciles && e->forward.result == FORWARD_ANSWERED)
 		log_int(&line, "status", e->forward.status);
-	if (e->witness.words[0] != '\0')
-		log_str(&line, "detail", e->witness.words);
+	log_any(&line, "detail", span_str(e->witness.words));
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);

@@ -64,8 +64,7 @@ note_answer(struct execution *e, enum asked answer, const char *words)
 	struct logline line = execution_log(e, EV_asked);
 	log_span(&line, "by", e->by);
 	log_str(&line, "answer", execution_question_words[answer]);
-	if (words[0] != '\0')
-		log_str(&line, "detail", words);
+	log_any(&line, "detail", span_str(words));
 	log_end(&line);
 }
 

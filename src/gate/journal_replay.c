@@ -40,8 +40,7 @@ log_entry(const struct journal_replay *replay,
 	    &line, &replay->home.conf->store, &entry->key_id, &from);
 	log_int(&line, "attempt", entry->attempt);
 	log_str(&line, "step", kinds[entry->kind]);
-	if (from.instance.len > 0)
-		log_span(&line, "written_by", from.instance);
+	log_any(&line, "written_by", from.instance);
 	log_end(&line);
 }
 

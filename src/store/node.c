@@ -159,11 +159,9 @@ on_large_changed(void *arg, enum link_change change)
 	/* While it is closed, what waits for it is close_channel's to end. */
 	if (channel->link == NULL)
 		return;
-	if (!channel->said_down) {
-		struct logline line = log_begin(EV_store_large_down);
-		log_str(&line, "error", link_message(channel->link));
-		log_end(&line);
-	}
+	if (!channel->said_down)
+		log_event_str(EV_store_large_down, "error",
+		    link_message(channel->link));
 	channel->said_down = true;
 	node->events->fail(&channel->queue);
 }

@@ -43,9 +43,7 @@ on_refused(void *arg, const char *error)
 	if (subscriber->said_deaf)
 		return;
 	subscriber->said_deaf = true;
-	struct logline line = log_begin(EV_store_deaf);
-	log_str(&line, "error", error);
-	log_end(&line);
+	log_event_str(EV_store_deaf, "error", error);
 }
 
 static void

@@ -200,8 +200,7 @@ log_begin_as(enum event event, bool warning)
 	put_time();
 	put_span(warning ? events[event].warning : events[event].beginning);
 	put_span(span_of(instance.bytes, instance.len));
-	if (events[event].message[0] != '\0')
-		log_str(&line, "words", events[event].message);
+	log_any(&line, "words", span_str(events[event].message));
 	return line;
 }
 
@@ -331,6 +330,14 @@ void
 log_event(enum event event)
 {
 	struct logline line = log_begin(event);
+	log_end(&line);
+}
+
+void
+log_event_str(enum event event, const char *name, const char *value)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, name, value);
 	log_end(&line);
 }
 

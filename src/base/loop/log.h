@@ -88,6 +88,14 @@ log_str(struct logline *line, const char *name, const char *value)
 	log_span(line, name, span_str(value));
 }
 
+/* An empty text is left out. */
+static inline void
+log_any(struct logline *line, const char *name, struct span value)
+{
+	if (value.len > 0)
+		log_span(line, name, value);
+}
+
 static inline void
 log_int(struct logline *line, const char *name, int64_t value)
 {
@@ -100,8 +108,9 @@ void log_word(struct logline *line, const char *name, const char *word);
 void log_list(struct logline *line, const char *name, const char *const *list,
     size_t count);
 void log_end(struct logline *line);
-/* A line with the event alone. */
+/* A line with the event alone, or with one text besides. */
 void log_event(enum event event);
+void log_event_str(enum event event, const char *name, const char *value);
 
 /* Writes out what this thread has gathered, as far as possible at once. */
 void log_flush(void);

@@ -125,11 +125,8 @@ on_time_over(void *arg)
 	}
 	if (has_come_on(c))
 		return;
-	if (c->doing != DOING_IDLE) {
-		struct logline line = log_begin(EV_client_slow);
-		log_str(&line, "doing", words[c->doing]);
-		log_end(&line);
-	}
+	if (c->doing != DOING_IDLE)
+		log_event_str(EV_client_slow, "doing", words[c->doing]);
 	c->late(c);
 }
 

@@ -84,10 +84,8 @@ admin_answer_store_failed(
 void
 admin_answer_log(const struct admin_request *a, struct logline *line)
 {
-	if (a->note.len > 0)
-		log_span(line, "note", a->note);
-	if (a->who.len > 0)
-		log_span(line, "operator", a->who);
+	log_any(line, "note", a->note);
+	log_any(line, "operator", a->who);
 	log_span(line, "request_id", a->id);
 	log_span(line, "client", a->x->client);
 	log_end(line);

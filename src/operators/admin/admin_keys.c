@@ -667,12 +667,9 @@ log_act(const struct admin_request *a, enum event event)
 	if (a->given != NULL)
 		log_int(&line, "status", a->given->status);
 	/* By these people find a payment; request_id is the operator's own. */
-	if (from->route.len > 0)
-		log_span(&line, "route", from->route);
-	if (from->request_id.len > 0)
-		log_span(&line, "first_request_id", from->request_id);
-	if (from->label.len > 0)
-		log_span(&line, "label", from->label);
+	log_any(&line, "route", from->route);
+	log_any(&line, "first_request_id", from->request_id);
+	log_any(&line, "label", from->label);
 	admin_answer_log(a, &line);
 }
 

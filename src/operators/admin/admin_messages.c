@@ -274,8 +274,7 @@ log_act(const struct admin_request *a, enum event event,
 		log_str(&line, "source", view->source);
 		log_cut(&line, "position", view->position, 256);
 		log_str(&line, "before", inquiry_words[view->state]);
-		if (view->key_id[0] != '\0')
-			log_str(&line, "key_id", view->key_id);
+		log_any(&line, "key_id", span_str(view->key_id));
 	}
 	admin_answer_log(a, &line);
 }

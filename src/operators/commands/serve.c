@@ -397,9 +397,7 @@ serve_conf(const struct conf *conf)
 	char *message = NULL;
 	bool started = make_ready(&s, &message);
 	if (!started) {
-		struct logline line = log_begin(EV_fatal);
-		log_str(&line, "error", message);
-		log_end(&line);
+		log_event_str(EV_fatal, "error", message);
 		log_flush();
 		free(message);
 	}

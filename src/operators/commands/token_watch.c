@@ -28,8 +28,7 @@ renew_keys(void *arg)
 		log_str(&line, url ? "url" : "file", scope->keys);
 		if (url)
 			log_int(&line, "again_s", news.again_s);
-		if (news.wrong != NULL)
-			log_str(&line, "error", news.wrong);
+		log_any(&line, "error", span_str(news.wrong));
 		log_end(&line);
 		free(news.wrong);
 	}

@@ -54,8 +54,7 @@ report(struct journal_adoption *adoption, const struct journal_found *file)
 				file->journal, &adoption->ours));
 		log_int(&line, "damaged", file->damaged);
 		log_int(&line, "cut_bytes", (int64_t)file->lost_bytes);
-		if (file->aside != NULL)
-			log_str(&line, "aside", file->aside);
+		log_any(&line, "aside", span_str(file->aside));
 		if (file->error != 0)
 			log_str(&line, "error", strerror(file->error));
 		log_end(&line);
@@ -82,11 +81,9 @@ on_searched(void *arg)
 	}
 	journal_awaited_acquit(
 	    adoption->folder.awaited, adoption->folder.search);
-	if (adoption->message != NULL) {
-		struct logline line = log_begin(EV_journal_unwritable);
-		log_str(&line, "error", adoption->message);
-		log_end(&line);
-	}
+	if (adoption->message != NULL)
+		log_event_str(
+		    EV_journal_unwritable, "error", adoption->message);
 	free(adoption->message);
 	adoption->message = NULL;
 	adoption->searched(adoption->arg, adoption->folder.foreign,

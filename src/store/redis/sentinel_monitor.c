@@ -79,9 +79,8 @@ choose(struct sentinel_monitor *all)
 		all->said_unknown = false;
 	} else if (tried == all->count && !all->said_unknown) {
 		all->said_unknown = true;
-		struct logline line = log_begin(EV_master_unknown);
-		log_str(&line, "master", all->redis->master);
-		log_end(&line);
+		log_event_str(
+		    EV_master_unknown, "master", all->redis->master);
 	}
 }
 
