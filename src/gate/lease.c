@@ -13,14 +13,6 @@ enum {
 	AGAIN_MS = 100,
 };
 
-/* Sets the timer, unless it goes off earlier anyway. */
-static void
-wake_at(struct leases *leases, int64_t at_ms)
-{
-	if (!timer_is_set(&leases->timer) || leases->timer.at_ms > at_ms)
-		timer_set(&leases->timer, at_ms - loop_now_ms(leases->loop));
-}
-
 /*
  * One batch at a time: while one is under way the next waits for its end,
  * which comes when Redis answers, or has been silent for store.timeout.
@@ -55,7 +47,7 @@ on_renewal_due(void *arg)
 		    leases->count);
 	else
 		LIST_EACH(lease, &leases->list, item)
-			wake_at(leases, lease->renew_at_ms);
+			timer_set_by(&leases->timer, lease->renew_at_ms);
 }
 
 /* A lease that is lost stays ours until its time is over, and not longer. */
@@ -82,7 +74,7 @@ on_batch_renewed(void *arg)
 			lease->owner->on_lost(lease);
 		else if (place != 0)
 			lease_extend(lease, op->began_us);
-		wake_at(leases, lease->renew_at_ms);
+		timer_set_by(&leases->timer, lease->renew_at_ms);
 	}
 }
 
@@ -116,5 +108,5 @@ lease_begin(struct leases *leases, struct lease *lease,
 	    loop_now_ms(leases->loop) + owned->policy->lease_ms / 3;
 	lease_extend(lease, asked_us);
 	list_add_last(&leases->list, &lease->item);
-	wake_at(leases, lease->renew_at_ms);
+	timer_set_by(&leases->timer, lease->renew_at_ms);
 }

@@ -91,12 +91,8 @@ end_revoke(struct claim_revoke *revoke)
 static void
 wake_by(struct store *store, int64_t due_us)
 {
-	struct timer *timer = &store->claim_revoke_timer;
-	int64_t wait_ms = (due_us - clock_us() + 999) / 1000;
-	wait_ms = wait_ms > 0 ? wait_ms : 0;
-	if (!timer_is_set(timer) ||
-	    timer->at_ms > loop_now_ms(store->loop) + wait_ms)
-		timer_set(timer, wait_ms);
+	timer_set_by(&store->claim_revoke_timer,
+	    loop_now_ms(store->loop) + (due_us - clock_us() + 999) / 1000);
 }
 
 /*

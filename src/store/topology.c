@@ -318,12 +318,8 @@ topology_doubt(struct topology *topology)
 	int64_t wait_ms = SOON_MS - (now_us - topology->asked_us) / 1000;
 	topology->doubted = true;
 	topology->doubted_us = now_us;
-	if (wait_ms < 0)
-		wait_ms = 0;
-	if (!timer_is_set(&topology->timer) ||
-	    topology->timer.at_ms >
-		loop_now_ms(topology->store->loop) + wait_ms)
-		timer_set(&topology->timer, wait_ms);
+	timer_set_by(&topology->timer,
+	    loop_now_ms(topology->store->loop) + wait_ms);
 }
 
 void

@@ -82,6 +82,14 @@ timer_set(struct timer *timer, int64_t ms)
 }
 
 void
+timer_set_by(struct timer *timer, int64_t at_ms)
+{
+	int64_t now_ms = loop_state_of(timer->loop)->now_ms(timer->loop);
+	if (!timer_is_set(timer) || timer->at_ms > at_ms)
+		timer_set(timer, at_ms - now_ms);
+}
+
+void
 timer_clear(struct timer *timer)
 {
 	if (timer_is_set(timer))

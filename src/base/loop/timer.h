@@ -30,6 +30,8 @@ void timer_set(struct timer *timer, int64_t ms);
  * start of the turn, which may be long ago where the process was stopped since.
  */
 void timer_set_at(struct timer *timer, int64_t at_ms);
+/* Fires at that time of the loop's clock, unless it fires earlier anyway. */
+void timer_set_by(struct timer *timer, int64_t at_ms);
 void timer_clear(struct timer *timer);
 
 static inline bool

@@ -29,8 +29,7 @@ static void
 set_due(struct client_connection *c, int64_t ms)
 {
 	c->due_ms = loop_now_ms(c->front->loop) + ms;
-	if (!timer_is_set(&c->deadline) || c->deadline.at_ms > c->due_ms)
-		timer_set_at(&c->deadline, c->due_ms);
+	timer_set_by(&c->deadline, c->due_ms);
 }
 
 /* --- what has come on --- */

@@ -55,9 +55,7 @@ target_keep(
 	if (c->idle_end.loop == NULL)
 		timer_init(&c->idle_end, loop, on_idle_end, c);
 	c->idle_until_ms = loop_now_ms(loop) + idle_ms;
-	if (!timer_is_set(&c->idle_end) ||
-	    c->idle_end.at_ms > c->idle_until_ms)
-		timer_set_at(&c->idle_end, c->idle_until_ms);
+	timer_set_by(&c->idle_end, c->idle_until_ms);
 	if (++target->n_idle > target->max_idle)
 		target_drop(target);
 }
