@@ -124,8 +124,7 @@ read_lines(struct mhd_exchange *x)
 	head->target = target;
 	head->version = line;
 	size_t most = c->wire.fields;
-	fields->list =
-	    arena_alloc(x->shown.arena, (most + 1) * sizeof *fields->list);
+	*fields = fields_new(x->shown.arena, most);
 	while (fields->count < most && cut_line(&left, &line)) {
 		struct field *f = &fields->list[fields->count];
 		if (!span_cut(&line, ':', &f->name))

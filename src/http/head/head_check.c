@@ -136,12 +136,11 @@ head_check(struct arena *arena, const struct head_as_sent *head,
 	ret_checked->fields = head->fields;
 	if (head->fields_are_good)
 		return HEAD_CHECK_OK;
-	ret_checked->fields.list = arena_alloc(
-	    arena, (head->fields.count + 1) * sizeof(struct field));
+	ret_checked->fields = fields_new(arena, head->fields.count);
 	for (size_t i = 0; i < head->fields.count; i++) {
 		const struct field *f = &head->fields.list[i];
-		ret_checked->fields.list[i] =
-		    (struct field){f->name, span_trim(f->value)};
+		fields_add(
+		    &ret_checked->fields, f->name, span_trim(f->value));
 	}
 	return HEAD_CHECK_OK;
 }

@@ -33,20 +33,15 @@ is_guarded(const struct conf *conf)
 bool
 admin_auth_has_token(struct admin_request *a)
 {
-	static const char scheme[] = "Bearer ";
 	const struct conf *conf = a->admin->conf;
 	size_t at = 0;
-	const struct field *f =
-	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
+	struct span token, name = SPAN("Authorization");
+	const struct field *f = fields_next(&a->head.fields, name, &at);
 	if (!is_guarded(conf) || !INVARIANT(admin_token))
 		return true;
-	if (f == NULL || f->value.len < strlen(scheme) ||
-	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
-		span_str(scheme)) ||
-	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
+	if (f == NULL || fields_next(&a->head.fields, name, &at) != NULL ||
+	    !field_credentials(f->value, SPAN("Bearer"), &token))
 		return false;
-	struct span said = span_from(f->value, strlen(scheme));
-	struct span token = span_trim(said);
 	bool known = is_token(token, conf->admin_token);
 	if (known)
 		a->who = SPAN("admin");
@@ -60,7 +55,7 @@ admin_auth_has_token(struct admin_request *a)
 		a->looks_only = one->read_only;
 	}
 	/* The arena's own copy, which is of no more use. */
-	sodium_memzero((char *)(uintptr_t)said.ptr, said.len);
+	sodium_memzero((char *)(uintptr_t)token.ptr, token.len);
 	return known;
 }
 

@@ -228,10 +228,7 @@ static const char *
 scope_from_json(
     struct admin_request *a, json_t *scope, struct fields *ret_fields)
 {
-	struct fields fields = {
-	    arena_alloc(a->arena,
-		(json_object_size(scope) + 1) * sizeof(struct field)),
-	    0};
+	struct fields fields = fields_new(a->arena, json_object_size(scope));
 	const char *name;
 	json_t *value;
 	if (scope != NULL && !json_is_object(scope))
@@ -240,8 +237,8 @@ scope_from_json(
 	json_object_foreach(scope, name, value) {
 		if (!json_is_string(value))
 			return "A value of \"scope\" must be a string.";
-		fields.list[fields.count++] = (struct field){
-		    span_str(name), span_trim(admin_body_span(value))};
+		fields_add(&fields, span_str(name),
+		    span_trim(admin_body_span(value)));
 	}
 	*ret_fields = fields;
 	return NULL;

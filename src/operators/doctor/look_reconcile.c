@@ -64,18 +64,18 @@ static struct fields
 fields_of(struct arena *arena, const struct conf_reconcile *asked)
 {
 	size_t count = asked != NULL ? asked->n_headers : 0;
-	struct field *list = arena_alloc(arena, (count + 1) * sizeof *list);
-	list[0] = (struct field){SPAN("User-Agent"), SPAN("onceproxy")};
+	struct fields fields = fields_new(arena, count + 1);
+	fields_add(&fields, SPAN("User-Agent"), SPAN("onceproxy"));
 	for (size_t i = 0; i < count; i++) {
 		const struct conf_header *header = &asked->headers[i];
 		char *text = header->secret == NULL ? fill_text(&header->value)
 						    : NULL;
-		list[1 + i] = (struct field){span_str(header->name),
+		fields_add(&fields, span_str(header->name),
 		    text == NULL ? span_str(header->secret)
-				 : arena_dup(arena, span_str(text))};
+				 : arena_dup(arena, span_str(text)));
 		free(text);
 	}
-	return (struct fields){list, count + 1};
+	return fields;
 }
 
 /* --- judging --- */
