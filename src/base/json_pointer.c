@@ -38,12 +38,19 @@ json_pointer_read(
 }
 
 bool
-json_pointer_eq(const struct json_pointer *a, const struct json_pointer *b)
+json_pointer_is_in(
+    const struct json_pointer *pointer, const struct json_pointers *list)
 {
-	for (size_t i = 0; i < a->count && i < b->count; i++)
-		if (!span_eq(a->segments[i], b->segments[i]))
-			return false;
-	return a->count == b->count;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_pointer *other = &list->list[i];
+		bool same = other->count == pointer->count;
+		for (size_t k = 0; k < pointer->count && same; k++)
+			same = span_eq(
+			    other->segments[k], pointer->segments[k]);
+		if (same)
+			return true;
+	}
+	return false;
 }
 
 void

@@ -29,8 +29,8 @@ struct json_pointers {
  */
 MUST_USE bool json_pointer_read(struct arena *arena, struct span text,
     struct json_pointer *ret_pointer);
-bool json_pointer_eq(
-    const struct json_pointer *a, const struct json_pointer *b);
+bool json_pointer_is_in(
+    const struct json_pointer *pointer, const struct json_pointers *list);
 /* Writes one more segment of a pointer, its slash first, escaped. */
 void json_pointer_write(FILE *out, struct span segment);
 /* All of it as it is written; the caller frees it. */

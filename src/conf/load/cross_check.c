@@ -290,22 +290,16 @@ key_determines_entity(const struct conf_idempotency *policy)
 {
 	const struct conf_entity *entity = &policy->entity;
 	const struct template *namespace = &policy->namespace;
-	const struct json_pointers *key = &policy->derive_from;
 	for (size_t i = 0; entity->path != NULL && i < namespace->count; i++)
 		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
 		    span_eq(namespace->pieces[i].text, span_str(entity->path)))
 			return true;
 	if (entity->path != NULL || policy->derive_from_body)
 		return entity->path == NULL;
-	for (size_t i = 0; i < entity->pointers.count; i++) {
-		size_t k = 0;
-		while (k < key->count &&
-		    !json_pointer_eq(
-			&key->list[k], &entity->pointers.list[i]))
-			k++;
-		if (k == key->count)
+	for (size_t i = 0; i < entity->pointers.count; i++)
+		if (!json_pointer_is_in(
+			&entity->pointers.list[i], &policy->derive_from))
 			return false;
-	}
 	return true;
 }
 
@@ -412,19 +406,12 @@ check_policy(struct loader *l, const struct json_place *at,
 	if (policy->min_length > policy->max_length)
 		complaints_at_member(l, at, "min_length",
 		    "is more than \"max_length\": no key would be accepted");
-	for (size_t i = 0; i < policy->replay_json.count; i++) {
-		const struct json_pointers *ignored =
-		    &policy->fingerprint_ignore;
-		size_t k = 0;
-		while (k < ignored->count &&
-		    !json_pointer_eq(&ignored->list[k],
-			&policy->replay_json.list[i]))
-			k++;
-		if (k == ignored->count)
+	for (size_t i = 0; i < policy->replay_json.count; i++)
+		if (!json_pointer_is_in(&policy->replay_json.list[i],
+			&policy->fingerprint_ignore))
 			complaints_at_member(l, at, "replay_json",
 			    "each of them must be in \"fingerprint.ignore\" "
 			    "too, or no retry could have another value");
-	}
 	if (policy->fingerprint_ignore.count > 0 ||
 	    policy->fingerprint_only.count > 0)
 		made->fingerprint_json = true;

@@ -248,15 +248,14 @@ leave_out(struct token_keys *keys, const struct json *jwk, unsigned index,
 char *
 token_keys_left(const struct token_keys *keys)
 {
-	char *text = NULL;
-	for (size_t i = 0; i < keys->n_left; i++) {
-		const struct token_left *left = &keys->left[i];
-		char *longer = mem_printf("%s%s/keys/%u (%s)",
-		    text != NULL ? text : "", text != NULL ? ", " : "",
-		    left->index, left->why);
-		free(text);
-		text = longer;
-	}
+	char *text;
+	if (keys->n_left == 0)
+		return NULL;
+	FILE *out = mem_stream(&text);
+	for (size_t i = 0; i < keys->n_left; i++)
+		fprintf(out, "%s/keys/%u (%s)", i > 0 ? ", " : "",
+		    keys->left[i].index, keys->left[i].why);
+	must(fclose(out) == 0);
 	return text;
 }
 
@@ -280,17 +279,17 @@ token_keys_private(const struct token_keys *keys)
 char *
 token_keys_used(const struct token_keys *keys)
 {
-	char *text = mem_text("");
+	char *text;
+	FILE *out = mem_stream(&text);
 	for (size_t i = 0; i < keys->count; i++) {
 		const struct token_key *key = &keys->list[i];
 		const struct kind *kind = kinds;
 		while (kind->algorithm != key->algorithm)
 			kind++;
-		char *longer = mem_printf("%s%s%s (%s)", text,
-		    i > 0 ? ", " : "", key_label(key), kind->names[0]);
-		free(text);
-		text = longer;
+		fprintf(out, "%s%s (%s)", i > 0 ? ", " : "", key_label(key),
+		    kind->names[0]);
 	}
+	must(fclose(out) == 0);
 	return text;
 }
 

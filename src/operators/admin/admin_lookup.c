@@ -122,13 +122,8 @@ is_derived_of(
     const struct json_pointers *from, const struct json_pointers *given)
 {
 	bool same = from->count == given->count && given->count > 0;
-	for (size_t i = 0; i < from->count && same; i++) {
-		size_t j = 0;
-		while (j < given->count &&
-		    !json_pointer_eq(&given->list[j], &from->list[i]))
-			j++;
-		same = j < given->count;
-	}
+	for (size_t i = 0; i < from->count && same; i++)
+		same = json_pointer_is_in(&from->list[i], given);
 	return same;
 }
 
