@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/ascii.h"
 #include "base/mem.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/container.h"
 #include "base/error.h"

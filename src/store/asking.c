@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/mem.h"
 #include "store/asking.h"
 #include "store/call.h"
 #include "store/record/redis_keys.h"

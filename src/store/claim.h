@@ -13,7 +13,6 @@
  * then on it cannot be executed any more.  It knows no other operation.  The
  * store's thread.
  */
-struct node;
 struct store;
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 

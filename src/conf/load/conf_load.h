@@ -3,7 +3,6 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
-#include "conf/option.h"
 
 /*
  * From the file to a struct conf: reads JSON (jansson), walks the one table

@@ -8,7 +8,6 @@
 #include "base/test_build.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
-#include "conf/load/text_private.h"
 #include "conf/show.h"
 
 static bool

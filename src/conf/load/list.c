@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digits.h"
-#include "base/mem.h"
 #include "conf/load/list_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <sodium.h>
-#include <stdlib.h>
 
 #include "base/container.h"
 #include "base/digest.h"

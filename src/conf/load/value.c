@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
-#include "base/mem.h"
 #include "conf/amount.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <microhttpd.h>
-#include <stdbool.h>
 
 struct client_connection;
 struct exchange;

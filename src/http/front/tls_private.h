@@ -4,7 +4,6 @@
 #include <gnutls/abstract.h>
 
 struct arena;
-struct arrival;
 struct client_certificate;
 struct client_connection;
 

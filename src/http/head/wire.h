@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
 #include "http/head/head_check.h"
 
 /*

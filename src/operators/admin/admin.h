@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/body.h"
 #include "base/loop/loop.h"
 #include "conf/complaints.h"
 #include "conf/conf.h"

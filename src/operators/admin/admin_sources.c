@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/loop/log.h"

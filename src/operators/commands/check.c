@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/loop/clock.h"
 #include "base/must.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <sys/types.h>
 #include <time.h>
 
 #include "base/must.h"

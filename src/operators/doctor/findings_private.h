@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "conf/complaints.h"
 #include "conf/conf.h"
 #include "operators/probe/servers.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/digits.h"
 #include "base/mem.h"
