@@ -439,17 +439,11 @@ flush_of_turn(void *arg)
 	return false;
 }
 
-/* The timer only begins a turn, at whose end flush_of_turn tries again. */
-static void
-on_retry(void *arg)
-{
-	(void)arg;
-}
-
 void
 log_attach(struct log_hook *hook, struct loop *loop)
 {
-	timer_init(&hook->retry, loop, on_retry, hook);
+	/* The turn that it begins is all: flush_of_turn tries again then. */
+	timer_init(&hook->retry, loop, NULL, NULL);
 	loop_hook(loop, HOOK_FLUSH, &hook->flush, flush_of_turn, hook);
 }
 

@@ -116,6 +116,7 @@ timer_fire(struct timer_heap *heap, int64_t now_ms)
 			return;
 		struct timer *timer = heap->list[1];
 		heap_remove(heap, timer);
-		timer->fire(timer->arg);
+		if (timer->fire != NULL)
+			timer->fire(timer->arg);
 	}
 }

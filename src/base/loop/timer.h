@@ -18,6 +18,7 @@ struct timer {
 	unsigned position; /* in the loop's heap, from 1; 0: not set */
 };
 
+/* fire NULL: that a turn begins is all that is wanted. */
 void timer_init(struct timer *timer, struct loop *loop,
     void (*fire)(void *arg), void *arg);
 /*

@@ -111,13 +111,6 @@ front_is_quiet(struct front *front)
 	return true;
 }
 
-/* The turn is all that is wanted. */
-static void
-on_awaited(void *arg)
-{
-	(void)arg;
-}
-
 /* --- running libmicrohttpd --- */
 
 /*
@@ -243,7 +236,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->lingering.loop = loop;
 	list_init(&front->lingering.list);
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
-	timer_init(&front->awaits, loop, on_awaited, front);
+	timer_init(&front->awaits, loop, NULL, NULL);
 	front->acceptor = acceptor_new(loop, conf, places, turned_away,
 	    front_take, places->reserved ? on_full : NULL, front);
 	return front;
