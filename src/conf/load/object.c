@@ -23,21 +23,24 @@ enum { HEALTH_INTERVAL_MS = 5000 };
 static const struct {
 	json_type type;
 	const char *words; /* NULL: another shape will do as well */
+	bool some;         /* one at least */
 } shapes[TYPE_COUNT_] = {
 	[TYPE_SCOPES] = {JSON_ARRAY, "a list of headers' names and of objects, "
-	    "like [\"Authorization\"] or [{...}]"},
+	    "like [\"Authorization\"] or [{...}]", false},
 	[TYPE_IGNORED] = {JSON_ARRAY,
-	    "a list of JSON pointers like [\"/sent_at\"]"},
-	[TYPE_PARTS] = {JSON_ARRAY, "a list like [\"method\", \"body\"]"},
-	[TYPE_STATUSES] = {JSON_ARRAY, "a list of statuses like [404, 410]"},
+	    "a list of JSON pointers like [\"/sent_at\"]", false},
+	[TYPE_PARTS] = {JSON_ARRAY,
+	    "a list like [\"method\", \"body\"]", false},
+	[TYPE_STATUSES] = {JSON_ARRAY,
+	    "a list of statuses like [404, 410]", false},
 	[TYPE_TARGETS] = {JSON_ARRAY,
-	    "a list of URLs like [\"http://127.0.0.1:9000\"]"},
-	[TYPE_WEBHOOK_SECRETS] = {JSON_ARRAY, "a list"},
-	[TYPE_OUTCOMES] = {JSON_OBJECT, "an object"},
-	[TYPE_PROBLEMS] = {JSON_OBJECT, "an object"},
-	[TYPE_RECONCILE_HEADERS] = {JSON_OBJECT, "an object"},
-	[TYPE_MESSAGE_HEADERS] = {JSON_OBJECT, "an object"},
-	[TYPE_SETTINGS] = {JSON_OBJECT, "an object"},
+	    "a list of URLs like [\"http://127.0.0.1:9000\"]", true},
+	[TYPE_WEBHOOK_SECRETS] = {JSON_ARRAY, "a list", true},
+	[TYPE_OUTCOMES] = {JSON_OBJECT, "an object", false},
+	[TYPE_PROBLEMS] = {JSON_OBJECT, "an object", false},
+	[TYPE_RECONCILE_HEADERS] = {JSON_OBJECT, "an object", true},
+	[TYPE_MESSAGE_HEADERS] = {JSON_OBJECT, "an object", false},
+	[TYPE_SETTINGS] = {JSON_OBJECT, "an object", false},
 };
 
 static void
@@ -55,6 +58,9 @@ load_option(struct loader *l, const struct option *option,
 	const char *words = shapes[option->type].words;
 	if (words != NULL && json_typeof(value) != shapes[option->type].type)
 		complaints_at(l, at, "must be %s", words);
+	else if (shapes[option->type].some &&
+	    json_array_size(value) + json_object_size(value) == 0)
+		complaints_at(l, at, "must not be empty");
 	else
 		parse[option->type](l, &given);
 }

@@ -225,7 +225,5 @@ source_value_parse_headers(struct loader *l, const struct given *given)
 		read_value(l, &at, value,
 		    message ? MESSAGE_VARIABLES : QUESTION_VARIABLES, header);
 	}
-	if (!message && json_object_size(given->value) == 0)
-		complaints_at(l, given->at, "must not be empty");
 	memcpy(given->field, &found, sizeof found);
 }

@@ -266,8 +266,6 @@ text_parse_signing(struct loader *l, const struct given *given)
 {
 	struct conf_relay *relay = given->base;
 	size_t count = json_array_size(given->value);
-	if (count == 0)
-		complaints_at(l, given->at, "must not be empty");
 	relay->secrets = loader_alloc(l, count * sizeof *relay->secrets);
 	for (size_t i = 0; i < count; i++) {
 		struct json_place at = {given->at, NULL, i};

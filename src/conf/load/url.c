@@ -410,8 +410,6 @@ url_parse_targets(struct loader *l, const struct given *given)
 {
 	struct conf_upstream *upstream = given->base;
 	size_t count = json_array_size(given->value);
-	if (count == 0)
-		complaints_at(l, given->at, "must not be empty");
 	upstream->targets = loader_alloc(l, count * sizeof *upstream->targets);
 	for (size_t i = 0; i < count; i++) {
 		struct json_place at = {given->at, NULL, i};
