@@ -74,11 +74,13 @@ admin_answer_refused(struct admin_request *a, const char *fmt, ...)
 
 enum after
 admin_answer_store_failed(
-    struct admin_request *a, const struct op *op, struct span detail)
+    struct admin_request *a, const struct op *op, const char *rest)
 {
 	if (op->error == E_NO_MEMORY)
 		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
-	return admin_answer_problem(a, PROBLEM_STORE_UNAVAILABLE, detail);
+	return admin_answer_problem(a, PROBLEM_STORE_UNAVAILABLE,
+	    arena_printf(
+		a->arena, "Redis did not answer, or refused%s", rest));
 }
 
 void

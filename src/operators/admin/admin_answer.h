@@ -32,9 +32,12 @@ enum after admin_answer_bad_request(
  */
 enum after admin_answer_refused(
     struct admin_request *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Answers that Redis did not answer, or refused, as that op has failed. */
+/*
+ * Answers that Redis did not answer, or refused, as that op has failed; rest
+ * stands behind these words.
+ */
 enum after admin_answer_store_failed(
-    struct admin_request *a, const struct op *op, struct span detail);
+    struct admin_request *a, const struct op *op, const char *rest);
 
 /* Ends the log's line about an operator's act with the note, and who acts. */
 struct logline;

@@ -202,9 +202,8 @@ admin_keys_listed(struct machine *machine)
 	struct records_list *list = &a->list;
 	const struct record *last = NULL;
 	if (list->op.op.error != 0)
-		return admin_answer_store_failed(a, &list->op.op,
-		    SPAN("Redis did not answer, or refused; there is no "
-			 "list."));
+		return admin_answer_store_failed(
+		    a, &list->op.op, "; there is no list.");
 	for (size_t i = 0; i < list->count; i++) {
 		if (json_array_size(a->listed) == a->limit)
 			return answer_list(a, last);
@@ -322,9 +321,8 @@ admin_keys_shown(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct records_op *look = &a->look;
 	if (look->op.op.error != 0)
-		return admin_answer_store_failed(a, &look->op.op,
-		    SPAN("Redis did not answer, or refused; nothing was "
-			 "changed."));
+		return admin_answer_store_failed(
+		    a, &look->op.op, "; nothing was changed.");
 	/* The id of a request may have as many digits as a key_id. */
 	if (a->finds && look->op.verdict == VERDICT_GONE)
 		return ask_list(a);
@@ -708,8 +706,7 @@ admin_keys_acted(struct machine *machine)
 	if (look->op.op.error != 0) {
 		log_act(a, EV_operator_unsure);
 		return admin_answer_store_failed(a, &look->op.op,
-		    SPAN("Redis did not answer, or refused. Look at the "
-			 "record: it may have been changed."));
+		    ". Look at the record: it may have been changed.");
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);

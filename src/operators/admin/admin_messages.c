@@ -227,9 +227,8 @@ admin_messages_letters_listed(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct letters_list *found = &a->letter_list;
 	if (found->op.op.error != 0)
-		return admin_answer_store_failed(a, &found->op.op,
-		    SPAN("Redis did not answer, or refused; there is no "
-			 "list."));
+		return admin_answer_store_failed(
+		    a, &found->op.op, "; there is no list.");
 	json_t *list = json_array();
 	for (size_t i = 0; i < found->count; i++)
 		json_array_append_new(
@@ -367,8 +366,7 @@ static enum after
 no_redis(struct admin_request *a, const struct op *op)
 {
 	return admin_answer_store_failed(a, op,
-	    SPAN("Redis did not answer, or refused. What was asked may have "
-		 "come about: look at the message again."));
+	    ". What was asked may have come about: look at the message again.");
 }
 
 /* Why this letter, or what it is now, does not allow the act; NULL: it does. */

@@ -264,16 +264,13 @@ admin_sources_ordered(struct machine *machine)
 		log_act(a, of_relay ? EV_operator_relay_unsure
 				    : EV_operator_source_unsure,
 		    op->op.op.error, -1);
-		return admin_answer_store_failed(a, &op->op.op,
-		    arena_printf(a->arena,
-			"Redis did not answer, or refused. Look whether the "
-			"%s is paused.",
-			kind_of(a)));
+		return admin_answer_store_failed(a, &op->op.op, of_relay
+			? ". Look whether the relay is paused."
+			: ". Look whether the source is paused.");
 	}
 	if (op->op.verdict == VERDICT_GONE)
-		return admin_answer_refused(a, of_relay
-			? "The relay is not paused."
-			: "The source is not paused.");
+		return admin_answer_refused(
+		    a, "The %s is not paused.", kind_of(a));
 	log_act(a, of_relay ? EV_operator_relay : EV_operator_source, 0, -1);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", answer_json_text(a->name),
@@ -313,8 +310,8 @@ admin_sources_rewound(struct machine *machine)
 	const struct floors_op *op = &a->rewind;
 	if (op->op.op.error != 0) {
 		log_act(a, EV_operator_decided_unsure, op->op.op.error, -1);
-		return admin_answer_store_failed(a, &op->op.op,
-		    SPAN("Redis did not answer, or refused. Say it again."));
+		return admin_answer_store_failed(
+		    a, &op->op.op, ". Say it again.");
 	}
 	/* Of a source that goes on as a whole there need be none. */
 	if (op->op.verdict == VERDICT_GONE && !proves(a))

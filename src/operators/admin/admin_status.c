@@ -192,9 +192,8 @@ admin_status_counted(struct machine *machine)
 	if (a->endpoint->what == ADMIN_COUNT_GROUPS)
 		return counted
 		    ? admin_keys_groups(a)
-		    : admin_answer_store_failed(a, &a->count.op.op,
-			  SPAN("Redis did not answer, or refused; nothing was "
-			       "counted."));
+		    : admin_answer_store_failed(
+			  a, &a->count.op.op, "; nothing was counted.");
 	struct body body = {0};
 	admin_metrics_write(a->admin, counted ? &a->count : NULL, &body);
 	return admin_answer_bytes(a, 200,

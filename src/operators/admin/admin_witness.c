@@ -96,8 +96,8 @@ admin_witness_trusted(struct machine *machine)
 	const struct store_op *op = &a->trust;
 	if (op->op.error != 0) {
 		log_trust(a, EV_operator_trust_unsure);
-		return admin_answer_store_failed(a, &op->op,
-		    SPAN("Redis did not answer, or refused. Say it again."));
+		return admin_answer_store_failed(
+		    a, &op->op, ". Say it again.");
 	}
 	if (op->verdict == VERDICT_GONE)
 		return admin_answer_refused(
