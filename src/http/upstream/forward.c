@@ -746,23 +746,6 @@ take_head(struct transfer *t, struct span *bytes)
 }
 
 /*
- * The connection has ended or broken; after a failed send, how may be IO_AGAIN.
- */
-static void
-take_end(struct transfer *t, ssize_t how)
-{
-	/*
-	 * A failed send has swallowed the error that would tell a reset from
-	 * an end, so an end that closes the content must come without one.
-	 */
-	if (how == IO_END && !t->send_failed && t->head_read &&
-	    (t->framing.kind == FRAMING_CLOSE || !INVARIANT(answer_is_whole)))
-		complete(t, false);
-	else
-		finish(t, FORWARD_BROKEN, E_CLOSED);
-}
-
-/*
  * Reads all that has come, and again when it seems to be no more: a watch tells
  * of a reset only once.  False when that was the end of the transfer.
  */
@@ -791,8 +774,19 @@ read_answer(struct transfer *t)
 		ssize_t n = connection_receive(t->connection, buffer, size);
 		if (n == IO_AGAIN && !t->send_failed)
 			break;
+		/*
+		 * A failed send has swallowed the error that would tell a reset
+		 * from an end, so an end that closes the content must come
+		 * without one.
+		 */
+		if (n == IO_END && !t->send_failed && t->head_read &&
+		    (t->framing.kind == FRAMING_CLOSE ||
+			!INVARIANT(answer_is_whole))) {
+			complete(t, false);
+			return false;
+		}
 		if (n <= 0) {
-			take_end(t, n);
+			finish(t, FORWARD_BROKEN, E_CLOSED);
 			return false;
 		}
 		t->active_ms = loop_now_ms(t->upstreams->loop);

@@ -538,19 +538,6 @@ revoke(struct admin_request *a, const struct conf_route *route)
 
 static enum after conflict(struct admin_request *a);
 
-/*
- * Redis refuses by itself what the act is not for, but might not any more once
- * it is asked: by then the record may be one that would have to be revoked.
- */
-static bool
-is_resolvable(const struct admin_request *a)
-{
-	enum record_state state = a->look.op.state;
-	return (state == STATE_UNKNOWN || state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == a->look.record.attempt) &&
-	    (a->changed_ms == 0 || a->changed_ms == a->look.record.changed_ms);
-}
-
 /* The record was looked at, and allows the act as far as can be seen. */
 static enum after
 begin_act(struct admin_request *a)
@@ -561,10 +548,20 @@ begin_act(struct admin_request *a)
 		return a->look.op.verdict == VERDICT_BROKEN
 		    ? replace(a, file)
 		    : refuse_answered(a, file);
-	if (a->act != ACT_DELETE && !is_resolvable(a))
+	/*
+	 * Redis refuses by itself what the act is not for, but might not any
+	 * more once it is asked: by then the record may be one that would have
+	 * to be revoked.
+	 */
+	enum record_state state = a->look.op.state;
+	bool resolvable =
+	    (state == STATE_UNKNOWN || state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == a->look.record.attempt) &&
+	    (a->changed_ms == 0 || a->changed_ms == a->look.record.changed_ms);
+	if (a->act != ACT_DELETE && !resolvable)
 		return conflict(a);
 	/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
-	if (a->act == ACT_COMPLETE && a->look.op.state == STATE_UNKNOWN &&
+	if (a->act == ACT_COMPLETE && state == STATE_UNKNOWN &&
 	    span_eq(a->look.record.fingerprint,
 		SPAN("----------------------")))
 		return admin_answer_refused(a,

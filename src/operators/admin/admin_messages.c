@@ -362,12 +362,8 @@ admin_messages_sought(struct machine *machine)
 
 /* --- that is a letter --- */
 
-static enum after
-no_redis(struct admin_request *a, const struct op *op)
-{
-	return admin_answer_store_failed(a, op,
-	    ". What was asked may have come about: look at the message again.");
-}
+static const char in_doubt[] =
+    ". What was asked may have come about: look at the message again.";
 
 /* Why this letter, or what it is now, does not allow the act; NULL: it does. */
 static const char *
@@ -417,7 +413,7 @@ admin_messages_letter_sought(struct machine *machine)
 	const struct letter_op *sought = &a->letter;
 	unsigned kind = a->endpoint->what;
 	if (sought->op.op.error != 0)
-		return no_redis(a, &sought->op.op);
+		return admin_answer_store_failed(a, &sought->op.op, in_doubt);
 	if (sought->op.verdict != VERDICT_DONE)
 		return not_here(a);
 	a->message = view_letter(a, &sought->letter);
@@ -438,16 +434,6 @@ admin_messages_letter_sought(struct machine *machine)
 	return *a->message->key_id != '\0' ? ask_record(a) : ask(a);
 }
 
-/* A message whose stored answer has that status is acknowledged. */
-static bool
-is_acknowledged(const struct admin_request *a, int status)
-{
-	const struct conf_source *source =
-	    admin_sources_named(a, span_str(a->letters.shared.name));
-	return status / 100 == 2 || status == SEE_OTHER ||
-	    (source != NULL && source->refused_ack);
-}
-
 /* Why the record of its key keeps it a letter; NULL: it does not. */
 static const char *
 record_forbids(const struct admin_request *a)
@@ -455,6 +441,10 @@ record_forbids(const struct admin_request *a)
 	const struct store_op *op = &a->look.op;
 	struct span reason = a->letter.letter.reason;
 	int status = op->answer != NULL ? op->answer->status : a->look.status;
+	const struct conf_source *source =
+	    admin_sources_named(a, span_str(a->letters.shared.name));
+	bool acknowledged = status / 100 == 2 || status == SEE_OTHER ||
+	    (source != NULL && source->refused_ack);
 	/* Redis has come back as it was before: as in delivery_claim.c. */
 	bool gone = op->verdict == VERDICT_GONE ||
 	    (op->verdict == VERDICT_DONE && op->state != STATE_COMPLETED &&
@@ -480,7 +470,7 @@ record_forbids(const struct admin_request *a)
 		if (a->look.unreadable != NULL)
 			return "The answer that is stored for its key cannot "
 			       "be read.";
-		return is_acknowledged(a, status)
+		return acknowledged
 		    ? NULL
 		    : "The upstream has refused it, and that is stored: "
 		      "delete its key to have it executed again.";
@@ -498,7 +488,7 @@ admin_messages_looked(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct records_op *look = &a->look;
 	if (look->op.op.error != 0)
-		return no_redis(a, &look->op.op);
+		return admin_answer_store_failed(a, &look->op.op, in_doubt);
 	/* Not every way to store an answer shows its status. */
 	if (look->op.verdict == VERDICT_DONE &&
 	    look->op.state == STATE_COMPLETED && look->status == 0 &&
@@ -522,7 +512,7 @@ admin_messages_asked(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct letter_op *asked = &a->letter;
 	if (asked->op.op.error != 0)
-		return no_redis(a, &asked->op.op);
+		return admin_answer_store_failed(a, &asked->op.op, in_doubt);
 	if (asked->op.verdict == VERDICT_GONE)
 		return not_here(a);
 	const char *why = why_not(a, asked->letter.state);

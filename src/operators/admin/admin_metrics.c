@@ -232,18 +232,6 @@ put_routes(struct metrics *m)
 		}
 }
 
-static bool
-is_asked(const struct metrics *m, const char *route)
-{
-	const struct conf *conf = m->admin->now;
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (!strcmp(conf->routes[i].name, route) &&
-		    conf->routes[i].idempotency != NULL &&
-		    conf_asks_alone(conf->routes[i].idempotency))
-			return true;
-	return false;
-}
-
 /*
  * Each question may be another gateway's: of a route that is asked about there
  * are samples of 0, so that a first one is seen as an increase.
@@ -253,9 +241,14 @@ put_asked(struct metrics *m)
 {
 	static const char *const askers[METER_ASKERS] = {
 	    "request", "sweep", "operator"};
+	const struct conf *conf = m->admin->now;
 	const struct series *s = atomic_load(&m->workers[0]->meter.routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
-		bool all = is_asked(m, s->name);
+		bool all = false;
+		for (size_t i = 0; i < conf->n_routes; i++)
+			all |= !strcmp(conf->routes[i].name, s->name) &&
+			    conf->routes[i].idempotency != NULL &&
+			    conf_asks_alone(conf->routes[i].idempotency);
 		for (size_t i = 0; i < METER_ASKERS * METER_ANSWERS; i++) {
 			uint64_t sum = admin_metrics_of_route(
 			    m->admin, s->name, m->offset, i);

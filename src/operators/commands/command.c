@@ -253,18 +253,6 @@ read_options(
 	return code;
 }
 
-/* Says which verbs there are: name is none, or NULL. */
-static int
-wrong_verb(const struct command *command, const char *name)
-{
-	const char **names = mem_zero((command->count + 1) * sizeof *names);
-	for (size_t i = 0; i < command->count; i++)
-		names[i] = command->verbs[i].name;
-	int code = usage_unknown(command->name, "verb", name, names);
-	free(names);
-	return code;
-}
-
 /* Runs the verb, if the line is right for it. */
 static int
 run_verb(
@@ -318,12 +306,18 @@ command_run(const struct command *command, int argc, char **argv,
 	line.gateway.file = line.file;
 	line.names = argv + optind;
 	line.n_names = argc - optind;
-	if (code == GATEWAY_WELL && strchr(given, 'h') != NULL)
+	if (code == GATEWAY_WELL && strchr(given, 'h') != NULL) {
 		print_help(command, verb, default_file);
-	else if (code == GATEWAY_WELL && verb == NULL)
-		code = wrong_verb(command, name);
-	else if (code == GATEWAY_WELL)
+	} else if (code == GATEWAY_WELL && verb == NULL) {
+		const char **names =
+		    mem_zero((command->count + 1) * sizeof *names);
+		for (size_t i = 0; i < command->count; i++)
+			names[i] = command->verbs[i].name;
+		code = usage_unknown(command->name, "verb", name, names);
+		free(names);
+	} else if (code == GATEWAY_WELL) {
 		code = run_verb(&line, given, default_file);
+	}
 	json_decref(line.values);
 	json_decref(line.scope);
 	json_decref(line.headers);

@@ -21,13 +21,8 @@
 enum {
 	BACKLOG = 4096,
 	SOCKET_MODE = 0660, /* of a Unix socket, where none is said */
+	STREAM = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 };
-
-static int
-open_stream_socket(int family)
-{
-	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
 
 /* Says "ADDRESS: WHAT: ERRNO", and what to do about some; returns false. */
 static bool
@@ -100,7 +95,7 @@ address_text(int fd, bool *ret_local)
 static int
 bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 {
-	int fd = open_stream_socket(sa->sa_family);
+	int fd = socket(sa->sa_family, STREAM, 0);
 	if (fd < 0)
 		return -1;
 	const int on = 1;
@@ -227,7 +222,7 @@ make_way(const struct address *address, const struct sockaddr_un *un,
 	} else if (exists && !S_ISSOCK(st.st_mode)) {
 		why = "there is a file that is no socket";
 	} else if (exists) {
-		int fd = open_stream_socket(AF_UNIX);
+		int fd = socket(AF_UNIX, STREAM, 0);
 		if (fd >= 0 &&
 		    (connect(fd, (const struct sockaddr *)un, sizeof *un) ==
 			    0 ||
@@ -326,7 +321,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	strcpy(un.sun_path, address->host);
 	if (!make_way(address, &un, ret_message))
 		return false;
-	l->fds[0] = open_stream_socket(AF_UNIX);
+	l->fds[0] = socket(AF_UNIX, STREAM, 0);
 	/* A socket's file has the mode of the socket that is bound to it. */
 	if (l->fds[0] < 0 || fchmod(l->fds[0], 0600) != 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
