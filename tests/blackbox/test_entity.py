@@ -2,12 +2,11 @@
 """Contract, section 3: entity, newer_only and serialize, what a request
 changes: only in a newer version, and only one at a time."""
 
-import contextlib
 import json
-import signal
 import threading
 
 from once import http, tap
+from once.gateway import frozen
 from once.http import BODY
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
@@ -58,13 +57,6 @@ class Counted:
         with self.lock:
             self.now -= 1  # whoever has all of it may send the next
         connection.send(whole[-1:])
-
-
-@contextlib.contextmanager
-def frozen(gateway):
-    gateway.signal(signal.SIGSTOP)
-    yield
-    gateway.signal(signal.SIGCONT)
 
 
 # --- newer_only

@@ -6,7 +6,7 @@ import base64
 import json
 
 from once import tap
-from once.messages import Stream, as_text, source
+from once.messages import Stream, as_text, ended, source
 from once.tap import each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
@@ -20,12 +20,6 @@ def started(bench, upstream, members=None, idempotency=None):
     config = bench.config(upstream, idempotency)
     source(config, stream, **(members or {}))
     return stream, bench.serve(config)
-
-
-def ended(gateway, count, **members):
-    gateway.wait_until(
-        lambda: len(gateway.find_log("message", **members)) >= count,
-        f"{count} messages {members}")
 
 
 # --- the key -----------------------------------------------------------------

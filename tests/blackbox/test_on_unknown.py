@@ -2,14 +2,13 @@
 """Contract, section 3: on_unknown, what a retry does where the outcome is
 unknown, and max_attempts."""
 
-import contextlib
 import json
 import re
-import signal
 import uuid
 
 from once import tap
 from once.admin import Admin
+from once.gateway import frozen
 from once.http import keyed
 from once.tap import each, equal, test
 from once.upstream import answer, refused_port, then_close
@@ -22,13 +21,6 @@ KEY, ENCODED = "k:1~x", "k%3A1~x"
 def ask_at(path=BY_KEY + "{key}", **more):
     """At once, unless said otherwise."""
     return {"reconcile": {"path": path, "settle": "0s", **more}}
-
-
-@contextlib.contextmanager
-def frozen(gateway):
-    gateway.signal(signal.SIGSTOP)
-    yield
-    gateway.signal(signal.SIGCONT)
 
 
 def in_doubt(bench, on_unknown, **idempotency):

@@ -8,6 +8,7 @@ import time
 
 from once import tap
 from once.gateway import is_without
+from once.messages import ended
 from once.pgwire import PostgresClient
 from once.postgres import Outbox, outbox_source, programs
 from once.tap import each, equal, test
@@ -20,12 +21,6 @@ def begin(bench, upstream, members=None, key="bigserial", **more):
     config = bench.config(upstream, **more)
     outbox_source(config, outbox, **(members or {}))
     return outbox, config
-
-
-def ended(gateway, count, **members):
-    gateway.wait_until(
-        lambda: len(gateway.find_log("message", **members)) >= count,
-        f"{count} messages {members}")
 
 
 def sent(upstream):

@@ -8,6 +8,7 @@ import json
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without
+from once.messages import ended
 from once.postgres import Outbox, outbox_source, programs
 from once.raw import memory
 from once.tap import each, equal, test
@@ -22,12 +23,6 @@ def begin(bench, upstream, members=None, key="bigserial", prepare="", **more):
         upstream, admin={"listen": "127.0.0.1:0"}, **more)
     outbox_source(config, outbox, **(members or {}))
     return outbox, config
-
-
-def ended(gateway, count, **members):
-    gateway.wait_until(
-        lambda: len(gateway.find_log("message", **members)) >= count,
-        f"{count} messages {members}")
 
 
 def sent(upstream):

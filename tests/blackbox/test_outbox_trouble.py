@@ -7,7 +7,7 @@ import json
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without
-from once.messages import id_of
+from once.messages import ended, id_of
 from once.postgres import Outbox, outbox_source, programs
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
@@ -19,12 +19,6 @@ def begin(bench, upstream, members=None, postgres=None, **more):
     config = bench.config(upstream, **more)
     outbox_source(config, outbox, **(members or {}))
     return outbox, config
-
-
-def ended(gateway, count, **members):
-    gateway.wait_until(
-        lambda: len(gateway.find_log("message", **members)) >= count,
-        f"{count} messages {members}")
 
 
 def sent(upstream):

@@ -3,7 +3,6 @@
 database, which a real PostgreSQL is here; the API commits in it, and dies or
 stops wherever it likes."""
 
-import contextlib
 import itertools
 import json
 import signal
@@ -12,7 +11,7 @@ from datetime import datetime
 
 from once import tap
 from once.admin import Admin
-from once.gateway import is_without, write
+from once.gateway import frozen, is_without, write
 from once.http import keyed
 from once.ledger import Ledger
 from once.messages import Stream, source
@@ -79,13 +78,6 @@ def asks(gateway, answer, key="k"):
 
 def said(got):
     return got.status, got.body, got.replayed
-
-
-@contextlib.contextmanager
-def frozen(gateway):
-    gateway.signal(signal.SIGSTOP)
-    yield
-    gateway.signal(signal.SIGCONT)
 
 
 @test

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A running onceproxy: its configuration, its log, its end."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -160,6 +161,13 @@ class Gateway(Process):
 
     def tail(self, count=40):
         return self.lines[-count:]
+
+
+@contextlib.contextmanager
+def frozen(gateway):
+    gateway.signal(signal.SIGSTOP)
+    yield
+    gateway.signal(signal.SIGCONT)
 
 
 def write(file, config):

@@ -94,6 +94,12 @@ def releasing(stream, refusal, good=None, body=b"{}"):
     return script
 
 
+def ended(gateway, count, **members):
+    gateway.wait_until(
+        lambda: len(gateway.find_log("message", **members)) >= count,
+        f"{count} messages {members}")
+
+
 def id_of(position, name="charges"):
     """By which operators know the message."""
     return base64.urlsafe_b64encode(
