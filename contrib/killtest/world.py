@@ -23,10 +23,16 @@ READY_S = 60  # for a process that starts
 ANSWER_S = 30  # for which a client waits
 
 
+HELD = []  # what keeps each port until a server listens there
+
+
 def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """One that no client's connection is given meanwhile."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", 0))
+    HELD.append(sock)
+    return sock.getsockname()[1]
 
 
 async def until(condition, what, seconds=READY_S):
