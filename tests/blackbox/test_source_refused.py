@@ -31,10 +31,11 @@ class Api:
         connection.send(answer(201))
 
 
-def began(bench, reply, **members):
+def began(bench, reply, idempotency=None, **members):
     api = Api(bench, reply)
     stream = Stream(bench.own_redis())
-    config = bench.config(api.upstream, admin={"listen": "127.0.0.1:0"})
+    config = bench.config(
+        api.upstream, idempotency, admin={"listen": "127.0.0.1:0"})
     source(config, stream, **{**RETRY, **members})
     return api, stream, bench.serve(config)
 
@@ -50,13 +51,14 @@ REFUSALS = [
     ("403", answer(403), "token"),
     ("a redirect", answer(301, fields=[("Location", "https://api/v1/")]),
      "redirected"),
+    ("502, which leaves outcomes unknown", answer(502), "upstream"),
 ]
 
 
 @each(REFUSALS)
 def an_outage_stands_the_source_and_makes_no_dead_letter(
         bench, reply, reason):
-    api, stream, gateway = began(bench, reply)
+    api, stream, gateway = began(bench, reply, {"on_unknown": "retry"})
     for n in range(20):
         stream.add(body=b"{}", idempotency_key=f"k{n}")
     gateway.wait_for_log("source_stands", reason=reason)

@@ -343,10 +343,12 @@ delivery_claim_executed(struct machine *machine)
 	enum found found = found_by_execution(d);
 	d->known_us = clock_us() - d->c.store_us;
 	delivery_note(d);
-	if (found == FOUND_RELEASED)
+	/* An answer may be lost, and the next try say what it was. */
+	bool again = found == FOUND_UNKNOWN_TRIED && d->tries > 0;
+	if (found == FOUND_RELEASED || again)
 		source_standing_refused_by_api(
 		    d->source, &d->refusals, d->met);
-	else if (found != FOUND_NOT_SENT)
+	else if (found != FOUND_NOT_SENT && found != FOUND_UNKNOWN_TRIED)
 		source_standing_executed(d->source, &d->refusals);
 	return meet(d, found);
 }

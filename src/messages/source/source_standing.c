@@ -217,7 +217,7 @@ source_standing_refused_by_api(
 		now = STANDING_REDIRECTED;
 	else
 		now = STANDING_UPSTREAM;
-	char answers[16] = "releases", why[96];
+	char answers[24] = "has no outcome for", why[96];
 	if (status != 0)
 		snprintf(answers, sizeof answers, "answers %d to", status);
 	snprintf(why, sizeof why, "The upstream %s %s.", answers,

@@ -40,11 +40,14 @@ void source_standing_leave(struct source *source, struct standing_place *place);
  */
 bool source_standing_attempt_counts(
     const struct source *source, struct source_refusals *refusals);
-/* It was released, with that status; 0: without one. */
+/*
+ * It was released, or has no outcome and is tried again, with that status; 0:
+ * without one.
+ */
 void source_standing_refused_by_api(
     struct source *source, struct source_refusals *refusals, int status);
 /*
- * It was executed, and its outcome stored, or is unknown: attempts of others
+ * It was executed, and its outcome stored, or it is held: attempts of others
  * count then, and not its own.
  */
 void source_standing_executed(
