@@ -107,6 +107,26 @@ def one_message_alone_that_is_refused_again_and_again_stands_the_source(bench):
 
 
 @test
+def so_does_a_letter_alone_that_is_replayed(bench):
+    """It tries as seldom, and the source does not go in between."""
+    api, stream, gateway = began(bench, answer(402))
+    stream.add(body=b"{}", idempotency_key="k")
+    key_id = gateway.wait_for_log("message", reason="refused")["key_id"]
+    api.reply = answer(503)
+    admin = Admin(gateway)
+    [letter] = admin.get("/messages?source=charges&state=dead")["messages"]
+    equal(admin.send("DELETE", f"/keys/{key_id}").status, 200)
+    equal(admin.post(f"/messages/{letter['id']}/replay").status, 202)
+    gateway.wait_for_log("source_stands", reason="upstream")
+    asked = len(api.asked)
+    gateway.wait_until(lambda: len(api.asked) > asked, "a probe")
+    api.refuses = lambda request: False
+    gateway.wait_for_log("message", outcome="executed")
+    equal([len(gateway.find_log(event)) for event in
+           ("source_stands", "source_goes")], [1, 1])
+
+
+@test
 def what_comes_behind_one_that_is_refused_is_executed(bench):
     api, stream, gateway = began(bench, answer(503))
     api.refuses = lambda request: request.get("Idempotency-Key") == "bad"

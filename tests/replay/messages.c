@@ -407,6 +407,8 @@ check_source(const struct gateway *g, const struct source *s)
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item)
 		see_delivery(delivery_of(m), &sums);
+	LIST_EACH(m, &s->replays.list, item)
+		sums.probing += delivery_of(m)->stand.probes;
 	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		if (!sums.here[i]) {
 			tally->held_since_ms[i] = 0;

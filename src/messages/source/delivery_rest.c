@@ -12,7 +12,6 @@
  */
 enum {
 	LOOK_MOST_MS = 200,
-	STAND_MS = 500,     /* of a letter, while its source stands still */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_FIRST_MS = 1000,
 	HELD_LOOK_MS = 30000,
@@ -64,14 +63,13 @@ delivery_rest_stand(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	struct source *s = d->source;
 	/* It stands before it is acknowledged, or before a claim. */
-	bool is_ending = d->outcome != MESSAGE_COUNT_;
+	bool is_ending = d->replay == NULL && d->outcome != MESSAGE_COUNT_;
 	/* It has waited: its request was given up, or is to be made anew. */
 	enum delivery_step begin =
 	    d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE;
-	if (d->replay != NULL)
-		return source_standing_goes(s, 1u << STANDING_DEAD_LETTERS)
-		    ? delivery_to(d, begin, MORE)
-		    : delivery_rest(d, STAND_MS, DELIVERY_SHAPE);
+	if (d->replay != NULL &&
+	    source_standing_goes(s, 1u << STANDING_DEAD_LETTERS))
+		return delivery_to(d, begin, MORE);
 	/* While it is paused, none is claimed, not even to find out. */
 	bool tries = d->stand.probes &&
 	    (is_ending || !pause_stands(&s->pause));
@@ -84,6 +82,8 @@ delivery_rest_stand(struct machine *machine)
 	    source_standing_goes(s, 1u << STANDING_BROKER);
 	if (!tries && !source_standing_goes(s, 0)) {
 		key_waiters_leave(&d->waiter);
+		/* It was to try, and something else has come in the way. */
+		source_standing_tried(s, &d->stand);
 		d->stand.to_finish = is_ending;
 		list_add_first(&s->waiting, &d->stand.item);
 		op_start(d->stand.op, 0, NULL);

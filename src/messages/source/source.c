@@ -272,6 +272,9 @@ on_probe(void *arg)
 		    MESSAGE_STATE_RETRYING;
 		finishes |= delivery_is_finishing(m);
 	}
+	LIST_EACH(m, &s->replays.list, item)
+		retries |= delivery_view_state(delivery_of(m)) ==
+		    MESSAGE_STATE_RETRYING;
 	source_standing_probe(s, retries, finishes);
 }
 

@@ -160,9 +160,11 @@ source_standing_end(struct source *s, enum standing standing)
 	set(s, standing, false);
 	s->why[0] = '\0';
 	log_standing(s, EV_source_goes, standing);
-	if (!source_standing_goes(s, 0))
+	/* Letters go while it stands for letters; others wait again. */
+	if (!source_standing_goes(s, 1u << STANDING_DEAD_LETTERS))
 		return;
-	timer_clear(&s->probe);
+	if (source_standing_goes(s, 0))
+		timer_clear(&s->probe);
 	let_all_go(s);
 }
 
@@ -172,7 +174,7 @@ source_standing_paused(void *arg)
 	struct source *s = arg;
 	set(s, STANDING_OPERATOR, s->pause.on);
 	source_standing_end(s, STANDING_STORE);
-	if (source_standing_goes(s, 0))
+	if (source_standing_goes(s, 1u << STANDING_DEAD_LETTERS))
 		let_all_go(s);
 }
 
@@ -311,8 +313,9 @@ source_standing_probe(struct source *s, bool retries, bool finishes)
 	    why_unshared(s) != NULL || let_oldest_go(s, false);
 	finishes = finishes || let_oldest_go(s, true);
 	/* Where nobody is left who could find out, the next one will. */
-	if (!claims && !retries) {
+	if (!claims)
 		source_standing_end(s, STANDING_STORE);
+	if (!claims && !retries) {
 		source_standing_end(s, STANDING_UPSTREAM);
 		source_standing_end(s, STANDING_TOKEN);
 		source_standing_end(s, STANDING_REDIRECTED);
