@@ -58,6 +58,7 @@ def a_message_is_executed_once_and_acknowledged(bench):
           ("POST", "/v1/charges", b'{"amount":5}'))
     equal(request.get("Content-Type"), "application/json")
     equal(request.get("Idempotency-Attempt"), "1")
+    equal(request.get("X-Forwarded-For"), None)
 
 
 @test

@@ -229,9 +229,11 @@ proxy_headers_for_upstream(
 			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
-	fields_add(&out, SPAN("X-Forwarded-For"),
-	    joined(arena, in, SPAN("X-Forwarded-For"),
-		local ? SPAN("unknown") : request->client));
+	/* A message, or a question, is no client's. */
+	if (request->client.len > 0)
+		fields_add(&out, SPAN("X-Forwarded-For"),
+		    joined(arena, in, SPAN("X-Forwarded-For"),
+			local ? SPAN("unknown") : request->client));
 	/* What comes from a front that is trusted stays. */
 	bool trust = request->forwarded == FORWARDED_TRUST;
 	if (!trust || !fields_first(in, proto))
