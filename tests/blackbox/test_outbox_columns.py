@@ -103,6 +103,18 @@ def a_row_of_another_value_is_left_alone(bench):
 
 
 @test
+def a_table_that_does_not_say_how_old_its_rows_are_is_said(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {
+        "max_age": "1h", "columns": {"order": "aggregateid"}})
+    outbox.add({"n": 1})
+    gateway = bench.serve(config)
+    words = stands(gateway, "broker")
+    assert "max_age" in words and "columns.order" in words, words
+    equal(upstream.count(), 0)
+
+
+@test
 def a_table_of_which_nothing_can_ever_be_read_is_said(bench):
     upstream = bench.upstream()
     outbox, config = begin(

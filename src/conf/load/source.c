@@ -94,6 +94,10 @@ check_parts(const struct checked *c)
 	    source->columns.entity == NULL)
 		COMPLAIN(c, "order_by",
 		    "\"columns.entity\" must not be null");
+	if (source->max_age_ms > 0 && table && source->columns.order == NULL)
+		COMPLAIN(c, "max_age",
+		    "\"columns.order\" is needed too, a time: nothing else "
+		    "says how old a row is");
 }
 
 /* --- what a route must be --- */

@@ -577,6 +577,9 @@ what_is_wrong_with_a_request(void **state)
 	    {STREAM("'key':{'header':'a'},'order_by':'key'," PATH),
 		WRONG("/sources/s/order_by: the messages of this broker have "
 		      "no key\n")},
+	    {TABLE("'max_age':'1h'," PATH),
+		WRONG("/sources/s/max_age: \"columns.order\" is needed too, a "
+		      "time: nothing else says how old a row is\n")},
 	    {STREAM("'order_by':'entity'," PATH),
 		WRONG("/sources/s/order_by: only the rows of a table have an "
 		      "entity\n")},

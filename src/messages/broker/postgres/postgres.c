@@ -95,6 +95,11 @@ what_is_wrong(struct postgres_reader *reader, const PGresult *result)
 		    "and \"to\" of finish",
 		    s->finish.column)
 		    .ptr;
+	if (s->max_age_ms > 0 &&
+	    (c->order == NULL ||
+		!is_one_of(times, result, find(result, c->order))))
+		return "nothing says how old a row is, for max_age: "
+		       "columns.order is to be a time";
 	reader->no_order = s->order_by != SOURCE_ORDER_NONE &&
 	    c->order == NULL &&
 	    !is_one_of(numbers, result, find(result, c->id));
