@@ -2,6 +2,7 @@
 """Runs a history, whatever its store is."""
 
 import os
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,21 @@ SEEDS = [(f"seed {seed}", seed) for seed in range(
     FIRST, FIRST + int(os.environ.get("ONCE_SEEDS") or 1))]
 TOLD = 3  # stories, of those that broke the promise
 END_S = 60  # for each key to come to its end
+
+
+class Guarded:
+    """A world whose threads end it by what they raise."""
+
+    def guarded(self, function, *args):
+        def run():
+            try:
+                function(*args)
+            except BaseException as error:
+                self.broken.append(error)
+                self.over.set()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
 
 
 def faults_s(usual):

@@ -23,6 +23,7 @@ from once.sentinels import LONG
 from once.wait import PATIENCE, Late, eventually
 
 from flow import LEASE_S, Flow, Ledger, Operator, Supply, Watcher, send_keys
+from happen import Guarded
 
 ATTEMPTS = 4
 TURN_S = 5  # the lease of an ordered stream
@@ -54,7 +55,7 @@ def steps():
     return [f"{machine.lower()}:{name}" for machine, name in found]
 
 
-class MessageWorld:
+class MessageWorld(Guarded):
     # Two names of their own, and one that two gateways share.
     INSTANCES = ("one", "two", "pair", "pair")
     LANES = ("gateway", "gateway", "store", "broker")
@@ -143,18 +144,6 @@ class MessageWorld:
         pass
 
     # --- threads -----------------------------------------------------------
-
-    def guarded(self, function, *args):
-        """Runs in a thread; keeps what it raises."""
-        def run():
-            try:
-                function(*args)
-            except BaseException as error:
-                self.broken.append(error)
-                self.over.set()
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        return thread
 
     def lane(self, number, name):
         """One fault after the other, until the time is over."""
@@ -455,7 +444,7 @@ class MessageWorld:
                 told.states[key] = state
         self.tell_broker()
         held = Counter(position for g in self.bench.gateways for position in {
-            e["position"] for e in g.events if e.get("event") == "message_held"})
+            e["position"] for e in g.find_log("message_held")})
         told.shared = {position for position, n in held.items() if n > 1}
         losses = [e for g in self.bench.gateways for e in g.events
                   if e.get("event") == "source_lost"]

@@ -20,6 +20,8 @@ from once.upstream import answer, close_unanswered, reset_unanswered
 from once.wait import PATIENCE, eventually
 from once.webhooks import TAKEN, Receiver
 
+from happen import Guarded
+
 SHARDS = 8
 CLIENTS = 3
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -157,7 +159,7 @@ class Hook:
 KINDS = {"table": Table, "topic": Topic, "webhook": Hook}
 
 
-class RelayWorld:
+class RelayWorld(Guarded):
     def __init__(self, bench, seed, kind):
         self.bench, self.seed = bench, seed
         self.over = threading.Event()
@@ -234,17 +236,6 @@ class RelayWorld:
         getattr(self.target, kind)(random)
 
     # --- all together ------------------------------------------------------
-
-    def guarded(self, function, *args):
-        def run():
-            try:
-                function(*args)
-            except BaseException as error:
-                self.broken.append(error)
-                self.over.set()
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        return thread
 
     def happen(self, seconds):
         threads = [self.guarded(self.pay, n) for n in range(CLIENTS)]

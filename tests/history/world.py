@@ -18,6 +18,7 @@ from once.redis import RedisError
 from once.wait import PATIENCE, Late, eventually
 
 from bank import ABSENT, TOLD, Bank
+from happen import Guarded
 from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, SETTLE_S,
                   UPSTREAM_TIMEOUT_S)
 
@@ -36,7 +37,7 @@ TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
            "store_refused")
 
 
-class World:
+class World(Guarded):
     STORE = {"timeout": "400ms"}
     LANES = ("gateway-0", "gateway-1", "redis", "network", "network-2",
              "operator")
@@ -137,18 +138,6 @@ class World:
         return time.monotonic() - self.start
 
     # --- threads -----------------------------------------------------------
-
-    def guarded(self, function, *args):
-        """Runs in a thread; keeps what it raises."""
-        def run():
-            try:
-                function(*args)
-            except BaseException as error:
-                self.broken.append(error)
-                self.over.set()
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        return thread
 
     def beat(self):
         """Notices when the machine stalls."""
