@@ -632,9 +632,11 @@ def something_else_stands_where_gateways_share(bench, word):
 
 @test
 def an_answer_that_only_the_journal_has_acknowledges_nothing(bench):
+    """Once it is stored it is that of its own execution."""
     upstream = bench.upstream()
     store = lasting_redis(bench)
-    stream, gateway = started(bench, upstream, redis=store)
+    stream, gateway = started(bench, upstream, None, {
+        "results": {"stream": "done"}}, redis=store)
     hold = upstream.hold()
     stream.add(body=b"{}", idempotency_key="k")
     hold.wait_arrived()
@@ -645,8 +647,10 @@ def an_answer_that_only_the_journal_has_acknowledges_nothing(bench):
         or gateway.find_log("message"), "it cannot be looked for")
     equal(len(stream.pending()), 1)
     store.restart()
-    gateway.wait_for_log("message", outcome="duplicate")
+    gateway.wait_for_log("message", outcome="executed")
     equal((upstream.count(), stream.pending()), (1, []))
+    [result] = stream.entries("done")
+    equal("onceproxy-duplicate" in result, False)
 
 
 @test

@@ -72,6 +72,7 @@ struct delivery {
 	 * record is not to be missing, nor one of an earlier attempt.  0: none.
 	 */
 	uint32_t sent;
+	struct span own_id; /* of its execution that was not stored; "": none */
 	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
 	int met; /* status of its last execution here; 0: no answer came */
 	struct source_refusals refusals; /* of its API */

@@ -91,6 +91,21 @@ completed_as(int status)
 }
 
 /*
+ * What only the journal had, when it was executed, was stored since: it is its
+ * own all the same.
+ */
+static enum found
+as_its_own(const struct delivery *d, enum found found)
+{
+	bool is_own = d->own_id.len > 0 && d->c.answer != NULL &&
+	    span_eq(d->c.answer->request_id, d->own_id);
+	return !is_own ? found
+	    : found == FOUND_COMPLETED_GOOD ? FOUND_STORED_GOOD
+	    : found == FOUND_COMPLETED_BAD  ? FOUND_STORED_BAD
+					    : found;
+}
+
+/*
  * Nothing may be executed just because its record is not there: of what is too
  * old, or a letter as nobody knew its outcome, and may have been taken before;
  * of what was sent, and nobody knows what became of it.  Nor is anything by who
@@ -125,7 +140,8 @@ delivery_claim(struct machine *machine)
 	if (!cached)
 		claimant_claim(c, !d->asks);
 	delivery_note(d);
-	return cached ? meet(d, completed_as(c->answer->status))
+	return cached ? meet(
+			    d, as_its_own(d, completed_as(c->answer->status)))
 		      : delivery_to(d, DELIVERY_CLAIMED, WAIT);
 }
 
@@ -277,7 +293,7 @@ delivery_claim_answered(struct machine *machine)
 		delivery_condemn(d, MESSAGE_EXHAUSTED, SPAN(""));
 		return delivery_to(d, DELIVERY_STAY, MORE);
 	}
-	return meet(d, found);
+	return meet(d, as_its_own(d, found));
 }
 
 /* --- the execution --- */
@@ -343,6 +359,8 @@ delivery_claim_executed(struct machine *machine)
 	enum found found = found_by_execution(d);
 	d->known_us = clock_us() - d->c.store_us;
 	delivery_note(d);
+	if (found == FOUND_NOT_STORED)
+		d->own_id = arena_dup(d->arena, d->c.id);
 	/* An answer may be lost, and the next try say what it was. */
 	bool again = found == FOUND_UNKNOWN_TRIED && d->tries > 0;
 	if (found == FOUND_RELEASED || again)
