@@ -11,10 +11,18 @@
 enum {
 	BYTES_MAX = 128 * 1024,
 	KEYS_EACH = 2, /* the record, and its shard's leases */
-	CLAIM_ARGS = 1, /* its own */
-	COMPLETE_ARGS = 2,
 	HEAD = 3,      /* of a reply: its name, Redis' clock, the letters */
 	APART_MS = 1000, /* after a refusal each call leaves by itself */
+};
+
+/* What an item is alone, what its batch is, and how many arguments it has. */
+static const struct batch_kind {
+	enum script alone, script;
+	size_t own;
+} kinds[BATCH_KINDS] = {
+    {SCRIPT_claim, SCRIPT_claims, 1},
+    {SCRIPT_complete, SCRIPT_completes, 2},
+    {SCRIPT_letter, SCRIPT_seeks, 1},
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
@@ -45,9 +53,7 @@ send_batch(struct batch *batch)
 	struct channel *channel = batch->channel;
 	struct resp *command = &channel->batches.command;
 	struct span terms[BATCH_ITEMS];
-	size_t own =
-	    batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS;
-	size_t n_args = 1 + batch->n_items * (KEYS_EACH + own);
+	size_t n_args = 1 + batch->n_items * (KEYS_EACH + batch->own_args);
 	for (size_t i = 0; i < batch->n_items; i++) {
 		struct batch_item *item = batch->items[i];
 		if (item->prepare != NULL)
@@ -103,8 +109,10 @@ bool
 batch_add(struct channel *channel, struct batch_item *item)
 {
 	struct batches *batches = &channel->batches;
-	bool completes = item->script == SCRIPT_complete;
-	struct batch **open = &batches->open[completes];
+	size_t kind = 0;
+	while (kinds[kind].alone != item->script)
+		must(++kind < BATCH_KINDS);
+	struct batch **open = &batches->open[kind];
 	size_t bytes = item->own_to - item->terms_from;
 	if (batches->refused_us != 0 &&
 	    clock_us() - batches->refused_us <= APART_MS * 1000)
@@ -119,8 +127,8 @@ batch_add(struct channel *channel, struct batch_item *item)
 	if (*open == NULL) {
 		*open = mem_zero(sizeof **open);
 		(*open)->run.link.done = on_reply;
-		(*open)->run.script =
-		    completes ? SCRIPT_completes : SCRIPT_claims;
+		(*open)->run.script = kinds[kind].script;
+		(*open)->own_args = kinds[kind].own;
 		(*open)->channel = channel;
 	}
 	struct batch *batch = item->batch = *open;
@@ -168,6 +176,8 @@ letter_of(const struct batch *batch, char letter)
 	    {'S', SCRIPT_claims, 0, 0, BATCH_UNUSUAL, 0},
 	    {'D', SCRIPT_completes, 0, 0, BATCH_ANSWERED, VERDICT_DONE},
 	    {'S', SCRIPT_completes, 0, 0, BATCH_UNUSUAL, 0},
+	    {'G', SCRIPT_seeks, 0, 0, BATCH_ANSWERED, VERDICT_GONE},
+	    {'S', SCRIPT_seeks, 0, 0, BATCH_UNUSUAL, 0},
 	};
 	for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
 		if (letters[i].letter == letter &&

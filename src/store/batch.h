@@ -6,12 +6,13 @@
 
 /*
  * Claims of one turn of the loop leave together, in one run of a script, and so
- * do answers that are stored: what Redis does for a run besides its commands
- * costs it more than they do.  It does the usual ones (lua/claims.lua,
- * lua/completes.lua), each by itself: each has its own verdict, error and
- * deadline.  One that is not usual is to be sent again alone, as a run of its
- * own script, and so is each where Redis refuses all.  In a cluster each leaves
- * by itself, because its keys must be of one slot.
+ * do answers that are stored, and letters that are sought: what Redis does for
+ * a run besides its commands costs it more than they do.  It does the usual
+ * ones (lua/claims.lua, lua/completes.lua, lua/seeks.lua), each by itself: each
+ * has its own verdict, error and deadline.  One that is not usual is to be sent
+ * again alone, as a run of its own script, and so is each where Redis refuses
+ * all.  In a cluster each leaves by itself, because its keys must be of one
+ * slot.
  *
  * It knows how such a run is asked for and answered, and neither calls nor
  * records.  For src/store/ alone; the store's thread.  A batch belongs to its
@@ -27,6 +28,7 @@ struct batch {
 	struct channel *channel;
 	bool sent;
 	size_t bytes; /* of their arguments */
+	size_t own_args; /* of each of them */
 	size_t n_items;
 	struct batch_item *items[BATCH_ITEMS];
 };
@@ -56,13 +58,13 @@ struct batch_item {
 	/* Its end, once; it may be sent, and freed, from here. */
 	void (*done)(
 	    struct batch_item *item, const struct batch_result *result);
-	enum script script; /* claim or complete: what it would be alone */
+	enum script script; /* claim, complete or letter: what it is alone */
 	uint32_t attempt;   /* of which the answer is to be stored */
 	/*
 	 * The arguments that it would have alone, which live until it is done,
-	 * and the offsets there of those that are sent of it: its record's key
-	 * and that of its shard's leases; its terms, unless they are those of
-	 * the one before; and its own, which follow them.  own_to is 0: it may
+	 * and the offsets there of those that are sent of it: two keys (as the
+	 * script has them); its terms, unless they are those of the one before;
+	 * and its own, which follow them.  own_to is 0: it may
 	 * not leave with others.
 	 */
 	const struct resp *whole;

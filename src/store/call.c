@@ -348,8 +348,7 @@ send_call(struct store_call *call)
 	struct channel *channel = call->channel;
 	bool tells = call->events_maxlen > 0;
 	bool usual = call->item.own_to != 0 && !tells && !call->alone &&
-	    !call->asking && !call->run.whole && !call->run.reads &&
-	    !call->large;
+	    !call->asking && !call->run.whole && !call->run.reads;
 	if (usual && batch_add(channel, &call->item))
 		return;
 	if (call->item.prepare != NULL)
@@ -377,7 +376,8 @@ start_at(struct store_call *call, struct node *node)
 	bool hopeful = !up && node_is_hopeful(node);
 	call->node = node;
 	call->channel = &node->small;
-	if (up && call->large) {
+	/* What may leave with others is large only when it goes alone. */
+	if (up && call->large && (call->item.own_to == 0 || call->alone)) {
 		call->channel = node_large_channel(node);
 		up = link_is_up(call->channel->link);
 		hopeful = link_is_hopeful(call->channel->link);
@@ -630,7 +630,7 @@ on_batch_done(struct batch_item *item, const struct batch_result *result)
 		call->alone = true;
 		/* Another batch may have left it in doubt before. */
 		call->in_doubt |= result->in_doubt;
-		send_call(call);
+		start_at(call, call->node);
 		break;
 	}
 }

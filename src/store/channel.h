@@ -36,9 +36,9 @@ struct replicas {
 };
 
 /* Batches that leave at the end of this turn (batch.h). */
-enum { BATCH_KINDS = 2 };
+enum { BATCH_KINDS = 3 };
 struct batches {
-	struct batch *open[BATCH_KINDS]; /* claims, and answers */
+	struct batch *open[BATCH_KINDS]; /* as batch.c has them */
 	struct hook flush;
 	bool hooked;
 	struct resp command; /* its room is used again and again */

@@ -148,13 +148,14 @@ outcome_store(struct store *store, struct store_op *op,
 		call_arg_labelled(call, &owned->owner,
 		    owned->labelled ? owned->provenance : SPAN(""));
 		resp_arg(&call->args, bytes);
+		call->large = bytes.len >= STORE_LARGE_BYTES;
 		/* With an entity's record more is to be done than is usual. */
-		if (owned->entity == NULL && owned->asked.len == 0)
+		if (owned->entity == NULL && owned->asked.len == 0 &&
+		    !call->large)
 			call->item.own_to = call->args.len;
 		resp_number(&call->args, outcome->answer != NULL
 			? outcome->answer->status
 			: outcome->status);
-		call->large = bytes.len >= STORE_LARGE_BYTES;
 	} else {
 		const char lower = reason_letters[outcome->reason];
 		const char letter =

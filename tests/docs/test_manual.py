@@ -184,8 +184,8 @@ def what_an_attack_meets_exists(bench):
 # Tables whose lines are written by hand, and the section with an item for each.
 TABLES = [
     ("events", r"^EVENT\((\w+),", "onceproxy-log.7", "LOG", 40),
-    # Claims and answers of one turn are counted one by one.
-    ("scripts", r'^SCRIPT\((?!claims|completes)\w+, "([^"]+)"',
+    # What leaves together in one turn is counted one by one.
+    ("scripts", r'^SCRIPT\((?!claims|completes|seeks)\w+, "([^"]+)"',
      "onceproxy-metrics.7", "OPERATIONS OF REDIS", 20),
     ("message_outcomes", r'^MESSAGE_(?:OUTCOME|REASON)\(\w+, "([^"]+)"',
      "onceproxy-messages.7", "WHAT HAPPENS TO A MESSAGE", 15),

@@ -385,6 +385,12 @@ MUTANTS = {
     "a letter is put once": (
         {"letter_put": [("if letter then", "if false then")]},
         [(LETTERS, "a_letter_is_put_once")]),
+    "a letter that is there is not taken for gone": (
+        {"seeks": [("and not found[1]", "")]},
+        [(LETTERS, "a_letter_is_sought_by_its_position_alone")]),
+    "a letter that cannot be read is not taken for gone": (
+        {"seeks": [("not found.err and", "")]},
+        [(LETTERS, "a_letter_is_sought_by_its_position_alone")]),
     "who leads no more writes no letter": (
         {"letter_put": [("if stamp > ARGV[8] then", "if false then")]},
         [(LETTERS, "what_comes_to_redis_too_late_is_no_letter")]),

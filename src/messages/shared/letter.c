@@ -82,9 +82,15 @@ begin_call(struct letter_op *op, unsigned shard, enum script script,
 	struct store_call *call = letter_stored_call(
 	    &op->letters->shared, shard, script, 3 + n_more);
 	char hex[DIGEST_HEX + 1];
+	call->item.terms_from = call->args.len;
 	resp_arg(&call->args, span_str(act));
+	call->item.own_from = call->args.len;
 	hex_encode(name->id, DIGEST_BYTES, hex);
 	resp_arg(&call->args, span_str(hex));
+	/* Of one in an order its lane is asked about as well. */
+	if (!name->in_order &&
+	    (strcmp(act, "find") == 0 || strcmp(act, "show") == 0))
+		call->item.own_to = call->args.len;
 	hex_encode(name->lane, DIGEST_BYTES, hex);
 	resp_arg(&call->args, name->in_order ? span_str(hex) : SPAN(""));
 	call->done = on_letter_told;

@@ -232,8 +232,12 @@ letter_stored_call(
 	struct store_call *call =
 	    call_new(of->store, shard, script, 1 + KEYS + n_argv);
 	resp_number(&call->args, KEYS);
-	for (size_t i = 0; i < KEYS; i++)
+	call->item.keys_from = call->args.len;
+	for (size_t i = 0; i < KEYS; i++) {
 		shared_arg_key(&shared, call, words[i][0], words[i][1]);
+		if (i == 1) /* as lua/seeks.lua has them */
+			call->item.keys_to = call->args.len;
+	}
 	return call;
 }
 

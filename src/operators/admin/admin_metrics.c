@@ -338,7 +338,8 @@ put_store_seconds(struct metrics *m)
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct gathered all = {0};
 		/* Of those each call counts, as what it is (store/batch.h). */
-		if (op == SCRIPT_claims || op == SCRIPT_completes)
+		if (op == SCRIPT_claims || op == SCRIPT_completes ||
+		    op == SCRIPT_seeks)
 			continue;
 		gather(&all, &m->admin->store_took[op]);
 		for (int64_t i = 0; i < m->n_workers; i++)

@@ -18,7 +18,6 @@
 --       end with the next of its lane, if there is one, which is begun for the
 --       same owner, to be replayed, and its head.  GONE: there is no such
 --       letter.
---       Of find and show, without a lane, it says no more than that.
 --       REFUSED (begin, ask): it is not confirmed, or somebody has it, or is to
 --       have it for something else, or it is to be replayed and parked;
 --       (confirm): it is to be dropped, and somebody replays it.
@@ -28,15 +27,9 @@
 
 -- include clock.lua
 
-local act, id, lane, whose = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
--- A shortcut: of most messages that come again there is none.
-if (act == 'find' or act == 'show') and lane == '' and
-    not redis.call('HMGET', KEYS[1] .. id, 'state')[1] then
-	return {'GONE', 0, now, call}
-end
-
 -- include letter_keys.lua
 
+local act, id, lane, whose = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local owner, purpose = ARGV[5], ARGV[6]
 local letter = letter_at(id)
 

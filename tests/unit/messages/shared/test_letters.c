@@ -575,6 +575,13 @@ a_letter_is_sought_by_its_position_alone(void **state)
 	ready(bench);
 	letter_seek(&there, &op, SPAN("3-0"));
 	assert_int_equal(verdict(bench), VERDICT_GONE);
+	/* What cannot be read may be one. */
+	redis_just(bench->redis, "EVAL %s 0",
+	    "for _, k in ipairs(redis.call('KEYS', '*:letter:*')) do\n"
+	    "redis.call('SET', k, 'x') end");
+	ready(bench);
+	letter_seek(&there, &op, SPAN("2-0"));
+	assert_int_equal(bench_wait(bench, &op.op), E_STORE_REFUSED);
 }
 
 static void
