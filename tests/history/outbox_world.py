@@ -73,6 +73,7 @@ class OutboxWorld(MessageWorld):
         self.sets = options.random() < 0.5  # a column, and deletes nothing
         self.notifies = options.random() < 0.5
         self.lost = []  # (id, place, Entry) of a primary that was lost
+        self.dropped = set()  # positions of letters, by is_through()
 
     def add_source(self, config, members):
         columns = {"headers": "headers"}
@@ -270,8 +271,10 @@ class OutboxWorld(MessageWorld):
         if any("another message" in e["error"] for g in self.gateways
                for e in g.find_log("source_stands")):
             for position in again:
-                Admin(self.gateways[0]).post(
-                    f"/messages/{id_of(position.encode(), 'outbox')}/drop")
+                name = id_of(position.encode(), "outbox")
+                if Admin(self.gateways[0]).post(
+                        f"/messages/{name}/drop").status < 300:
+                    self.dropped.add(position)  # or the row's own letter
         return not unread
 
     def tell_broker(self):
@@ -293,6 +296,7 @@ class OutboxWorld(MessageWorld):
                 for one in gateway.find_log("message") if "reason" in one}
         told.gone |= {position for position, in self.query(
             "SELECT id FROM taken_away")} & set(told.entries)
+        told.gone |= self.dropped & set(told.entries)
         told.letters = self.letters()
         told.pending = {position for position, in self.unread()}
         told.results = [self.result_of(*row) for row in self.rows_of(
