@@ -173,8 +173,8 @@ columns_result(void *arg, unsigned statement, const PGresult *result)
 	    SPAN_FMT(types.id));
 	reader->sql = postgres_sql_make(
 	    reader->arena, s, &types, reader->core.most_bytes);
-	reader->parts.class = class_of(
-	    reader, postgres_pipe_value(result, 0, SQL_TABLE));
+	snprintf(reader->parts.class, sizeof reader->parts.class, "%d",
+	    (int)class_of(reader, postgres_pipe_value(result, 0, SQL_TABLE)));
 }
 
 /* --- setting a connection up --- */
@@ -195,12 +195,11 @@ prepare_ended(void *arg, const struct postgres_trouble *trouble)
 {
 	struct postgres_reader *reader = arg;
 	struct broker_reader *core = &reader->core;
-	const char *made = core->source->dead_letters;
-	if (trouble != NULL && trouble->statement == MAKE_RESULTS)
-		made = core->source->results;
-	if (trouble != NULL && !trouble->lost && made != NULL &&
-	    (trouble->statement == MAKE_DEAD ||
-		trouble->statement == MAKE_RESULTS)) {
+	const char *made = trouble == NULL || trouble->lost ? NULL
+	    : trouble->statement == MAKE_DEAD	 ? core->source->dead_letters
+	    : trouble->statement == MAKE_RESULTS ? core->source->results
+						 : NULL;
+	if (made != NULL) {
 		postgres_pipe_refuse(reader->pipe,
 		    arena_printf(reader->arena,
 			"the table %.80s is not there and cannot be made: %s",
@@ -208,8 +207,7 @@ prepare_ended(void *arg, const struct postgres_trouble *trouble)
 			.ptr);
 		return;
 	}
-	postgres_distrust(reader, trouble);
-	if (trouble != NULL)
+	if (postgres_distrust(reader, trouble))
 		return;
 	postgres_pipe_ready(reader->pipe);
 	reader->up = true;
@@ -231,10 +229,8 @@ columns_ended(void *arg, const struct postgres_trouble *trouble)
 	const struct span no_rows[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
 	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
 	const struct span no_row[] = {POSTGRES_NULL, POSTGRES_NULL};
-	if (trouble != NULL) {
-		postgres_distrust(reader, trouble);
+	if (postgres_distrust(reader, trouble))
 		return;
-	}
 	if (reader->wrong != NULL) {
 		postgres_pipe_refuse(pipe, reader->wrong);
 		return;

@@ -180,17 +180,16 @@ settle(struct postgres_finishing *item)
 		reader_finish_end(f, BROKER_LOCKED);
 		break;
 	case FOUND_GONE:
+	case FOUND_ANEW:
 		/* The row was deleted, and not by a reader. */
-		if (row != NULL && !row->flight.unsure) {
+		if (item->found == FOUND_GONE && row != NULL &&
+		    !row->flight.unsure) {
 			log_row(core, EV_source_row_deleted,
 			    row->flight.position);
 			if (!core->leaving)
 				core->events.lost(core->events.arg,
 				    BROKER_DELETED, 1, SPAN(""));
 		}
-		reader_finish_end(f, BROKER_NOT_PENDING);
-		break;
-	case FOUND_ANEW:
 		reader_finish_end(f, BROKER_NOT_PENDING);
 		break;
 	}

@@ -24,16 +24,16 @@
 enum {
 	LOOK_MS = 1000,
 	LEAVING_MS = 10000, /* so long a part that leaves waits for its rows */
-	MEMBER = 1000,
 };
+#define MEMBER "1000"
 
 static const char look_sql[] =
     "SELECT count(*)::text, "
     "(count(*) FILTER (WHERE pid < pg_backend_pid()))::text, "
     "(current_setting('onceproxy.reader', true) = $2::text)::text "
     "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted "
-    "AND classid::int8 = ($1::text::int8 & 4294967295) AND objid = $3::text::"
-    "oid AND database = "
+    "AND classid::int8 = ($1::text::int8 & 4294967295) AND objid = " MEMBER
+    " AND database = "
     "(SELECT oid FROM pg_database WHERE datname = current_database())";
 static const char lock_sql[] =
     "SELECT p::text FROM unnest($2::text::int[]) AS p "
@@ -72,6 +72,8 @@ postgres_parts_read(const struct postgres_reader *reader,
 }
 
 /* --- taking parts, and letting go of them --- */
+
+enum { LOCK, UNLOCK };
 
 /* What was in flight of a part that is another reader's now comes there. */
 static void
@@ -128,21 +130,17 @@ move_ended(void *arg, const struct postgres_trouble *trouble)
 }
 
 static void
-send(struct postgres_reader *reader, const struct part_list *lock,
-    const struct part_list *unlock)
+send(struct postgres_reader *reader, const struct part_list lists[2])
 {
 	struct postgres_parts *parts = &reader->parts;
-	const struct part_list *const lists[] = {lock, unlock};
-	char class[16];
-	snprintf(class, sizeof class, "%d", (int)parts->class);
 	parts->busy = true;
 	postgres_pipe_begin(reader->pipe, moved, move_ended, reader);
 	for (int i = 0; i < 2; i++) {
 		const struct span values[] = {
-		    span_str(class), span_str(lists[i]->text)};
-		if (lists[i]->count > 0)
+		    span_str(parts->class), span_str(lists[i].text)};
+		if (lists[i].count > 0)
 			postgres_pipe_query(reader->pipe,
-			    i == 0 ? lock_sql : unlock_sql, values, 2);
+			    i == LOCK ? lock_sql : unlock_sql, values, 2);
 	}
 	postgres_pipe_end(reader->pipe);
 }
@@ -165,15 +163,13 @@ looked(void *arg, const struct postgres_trouble *trouble)
 {
 	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
-	struct part_list lock = {.count = 0}, unlock = {.count = 0};
+	struct part_list lists[2] = {{.count = 0}, {.count = 0}};
 	unsigned in_flight[POSTGRES_PARTS] = {0};
 	struct flight *f;
 	int64_t now_ms = loop_now_ms(reader->core.loop);
 	parts->busy = false;
-	if (trouble != NULL) {
-		postgres_distrust(reader, trouble);
+	if (postgres_distrust(reader, trouble))
 		return;
-	}
 	if (!parts->marked || parts->members == 0) {
 		postgres_pipe_refuse(reader->pipe, POSTGRES_POOLED);
 		return;
@@ -183,7 +179,7 @@ looked(void *arg, const struct postgres_trouble *trouble)
 	for (unsigned i = 0; i < reader->sql.parts; i++) {
 		bool wanted = i % parts->members == parts->before;
 		if (parts->is[i] == PART_OTHERS && wanted)
-			add_part(&lock, i);
+			add_part(&lists[LOCK], i);
 		else if (parts->is[i] == PART_MINE && !wanted) {
 			parts->is[i] = PART_LEAVING;
 			parts->leaves_ms[i] = now_ms + LEAVING_MS;
@@ -199,10 +195,10 @@ looked(void *arg, const struct postgres_trouble *trouble)
 			in_flight[i] = 0;
 		}
 		if (parts->is[i] == PART_LEAVING && in_flight[i] == 0)
-			add_part(&unlock, i);
+			add_part(&lists[UNLOCK], i);
 	}
-	if (lock.count + unlock.count > 0)
-		send(reader, &lock, &unlock);
+	if (lists[LOCK].count + lists[UNLOCK].count > 0)
+		send(reader, lists);
 	else
 		settle(reader);
 }
@@ -212,23 +208,20 @@ postgres_parts_look(void *arg)
 {
 	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
-	char class[16], member[16];
 	timer_set(&parts->look, LOOK_MS);
 	reader_kick(&reader->core);
 	if (parts->busy)
 		return;
-	snprintf(class, sizeof class, "%d", (int)parts->class);
-	snprintf(member, sizeof member, "%d", MEMBER);
 	const struct span values[] = {
-	    span_str(class), span_str(reader->mark), span_str(member)};
+	    span_str(parts->class), span_str(reader->mark)};
 	parts->busy = true;
 	postgres_pipe_begin(reader->pipe, seen, looked, reader);
 	if (!parts->joined)
 		postgres_pipe_query(reader->pipe,
-		    "SELECT pg_advisory_lock_shared($1::text::int, "
-		    "$3::text::int) WHERE $2::text IS NOT NULL",
-		    values, 3);
-	postgres_pipe_query(reader->pipe, look_sql, values, 3);
+		    "SELECT pg_advisory_lock_shared($1::text::int, " MEMBER
+		    ") WHERE $2::text IS NOT NULL",
+		    values, 2);
+	postgres_pipe_query(reader->pipe, look_sql, values, 2);
 	postgres_pipe_end(reader->pipe);
 	parts->joined = true;
 }

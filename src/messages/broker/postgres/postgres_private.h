@@ -51,7 +51,7 @@ enum postgres_part { PART_OTHERS, PART_MINE, PART_LEAVING };
 struct postgres_parts {
 	bool busy;
 	bool settled; /* it has what it can have on this connection */
-	int32_t class; /* of its advisory locks */
+	char class[16]; /* of its advisory locks, a number */
 	bool joined;  /* it is a member */
 	bool marked;  /* the session is this reader's alone */
 	unsigned members; /* readers of the table */
@@ -141,11 +141,12 @@ struct postgres_reader {
 	int64_t counted_ms;
 };
 
-/* A batch that must not fail has: the connection is made again. */
-static inline void
+/* Whether a batch that must not fail has: the connection is made again. */
+static inline bool
 postgres_distrust(struct postgres_reader *reader,
     const struct postgres_trouble *trouble)
 {
 	if (trouble != NULL && !trouble->lost)
 		postgres_pipe_refuse(reader->pipe, trouble->words);
+	return trouble != NULL;
 }

@@ -150,19 +150,17 @@ static void
 copies_ended(void *arg, const struct postgres_trouble *trouble)
 {
 	struct copies_question *q = arg;
-	if (trouble != NULL) {
-		reader_ask_end(&q->question,
-		    trouble->lost ? E_BROKER_DOWN : E_BROKER_REFUSED,
-		    trouble->words);
-	} else {
-		struct broker_copies *copies = q->question.copies;
-		if (copies != NULL) {
-			copies->messages = q->found;
-			memcpy(copies->next, q->next, sizeof copies->next);
-			q->found = NULL;
-		}
-		reader_ask_end(&q->question, 0, NULL);
+	struct broker_copies *copies = q->question.copies;
+	int error = trouble == NULL ? 0
+	    : trouble->lost	    ? E_BROKER_DOWN
+				    : E_BROKER_REFUSED;
+	if (error == 0 && copies != NULL) {
+		copies->messages = q->found;
+		memcpy(copies->next, q->next, sizeof copies->next);
+		q->found = NULL;
 	}
+	reader_ask_end(
+	    &q->question, error, error != 0 ? trouble->words : NULL);
 	broker_message_free(&q->found);
 	free(q);
 }

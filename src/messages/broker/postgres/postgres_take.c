@@ -227,10 +227,8 @@ take_ended(void *arg, const struct postgres_trouble *trouble)
 	struct postgres_take *t = &reader->take;
 	int64_t now_ms = loop_now_ms(reader->core.loop);
 	t->outstanding = false;
-	if (trouble != NULL) {
-		postgres_distrust(reader, trouble);
+	if (postgres_distrust(reader, trouble))
 		return;
-	}
 	if (!reader->sql.rises && !t->more) {
 		t->rest_until_ms =
 		    now_ms + (now_ms - t->began_ms) * REST_SHARE;
