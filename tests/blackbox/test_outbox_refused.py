@@ -88,6 +88,18 @@ ONE_ROW = [
         "USING ERRCODE = 'insufficient_privilege'"),
      "DROP TRIGGER no ON outbox", "not this one",
      {"finish": {"set": "published_at"}}),
+    *((f"a trigger that says {state}",
+       RAISES.format(f"USING ERRCODE = '{state}'"),
+       "DROP TRIGGER no ON outbox", "not this one", {})
+      for state in ("0A000", "26000", "57P01", "08006")),
+    ("a trigger that says 40001 at the end", RAISES.format(
+        "USING ERRCODE = '40001'").replace(
+            "TRIGGER no BEFORE", "CONSTRAINT TRIGGER no AFTER").replace(
+                "FOR EACH", "DEFERRABLE INITIALLY DEFERRED FOR EACH"),
+     "DROP TRIGGER no ON outbox", "not this one", {}),
+    ("a trigger that finds no table", RAISES.replace(
+        "RAISE EXCEPTION 'not this one' {0}", "DELETE FROM audit"),
+     "DROP TRIGGER no ON outbox", '"audit" does not exist', {}),
     ("a constraint of the results", "ALTER TABLE done ADD CONSTRAINT one_row "
      "CHECK (headers->>'onceproxy-position' <> '{row}')",
      "ALTER TABLE done DROP CONSTRAINT one_row", "one_row", {}),
@@ -137,6 +149,7 @@ EVERY_ROW = RAISES.replace("OLD.aggregateid = 'bad'", "true")
     ("for each row", EVERY_ROW.format("")),
     ("for the statement", EVERY_ROW.format("").replace("EACH ROW",
                                                        "EACH STATEMENT")),
+    ("for what may pass", EVERY_ROW.format("USING ERRCODE = '53100'")),
     ("by what it puts", """
 CREATE FUNCTION no() RETURNS trigger AS $$ BEGIN
 RAISE EXCEPTION 'not this one'; END $$ LANGUAGE plpgsql;
@@ -162,6 +175,18 @@ def a_trigger_that_refuses_every_row_makes_the_source_stand(bench, how):
     world.goes()
     world.once_each(200)
     equal((world.held(), world.source()["held"]), ([], 0))
+
+
+@test
+def what_passes_when_it_is_tried_again_is_no_fault_of_its_row(bench):
+    world = World(bench, prepare="CREATE SEQUENCE tries")
+    world.sql(RAISES.format("USING ERRCODE = '40001'").replace(
+        "= 'bad'", "= 'bad' AND nextval('tries') < 4"))
+    world.outbox.add({"n": 0}, entity="bad")
+    world.ended(1, outcome="executed")
+    equal(world.gateway.find_log("source_stands") +
+          world.gateway.find_log("message_not_finished"), [])
+    world.once_each(1)
 
 
 @test

@@ -212,7 +212,8 @@ note_error(struct postgres_batch *batch, const PGresult *result)
 		strcmp(function, "ExecWithCheckOptions") == 0))
 		t->kind = POSTGRES_ROW;
 	/* A prepared statement that is not there, or was there before ours. */
-	if (strcmp(t->state, "26000") == 0 || strcmp(t->state, "42P05") == 0)
+	if (!t->at_row && (strcmp(t->state, "26000") == 0 ||
+		strcmp(t->state, "42P05") == 0))
 		words = POSTGRES_POOLED;
 	flatten(words ? words : PQresultErrorMessage(result),
 	    t->words, sizeof t->words);

@@ -25,6 +25,7 @@ enum {
 	BATCH_MOST = 128,
 	BATCH_BYTES = 1 << 20,
 	SENT_MOST = 2,
+	FAILED_MOST = 4,
 	VALUES_MOST = 8,
 	CHANCE_BYTES = 8,
 };
@@ -161,6 +162,7 @@ settle(struct postgres_finishing *item)
 	struct postgres_row *row = (struct postgres_row *)f->message;
 	switch (item->found) {
 	case FOUND_DONE:
+		((struct postgres_reader *)core)->failed = 0;
 		if (place_of(f) != BROKER_NOWHERE)
 			reader_trouble_end(
 			    core, POSTGRES_TO_PUT, table_of(f));
@@ -195,29 +197,52 @@ settle(struct postgres_finishing *item)
 	}
 }
 
+/*
+ * What passes, or is of the connection, may be what a trigger has for one row
+ * alone: then it fails again and again, while nothing is wrong with the table.
+ * Until that shows, what failed at work on a row waits as a locked one does;
+ * unless that happens while none is finished, as it may be all of them.
+ */
+static enum postgres_kind
+kind_of(struct postgres_row *row, const struct postgres_trouble *trouble)
+{
+	enum postgres_kind kind = trouble->kind;
+	if (row == NULL || kind == POSTGRES_ROW || kind == POSTGRES_LOCKED ||
+	    (kind == POSTGRES_OTHER && !trouble->at_row))
+		return kind;
+	if (++row->failed >= FAILED_MOST)
+		return POSTGRES_ROW;
+	return trouble->at_row ? POSTGRES_LOCKED : kind;
+}
+
 /* Nothing of it happened, and it was alone. */
 static void
 end_failed(struct finishing *f, const struct postgres_trouble *trouble,
     bool of_table)
 {
+	struct postgres_reader *reader = (struct postgres_reader *)f->reader;
 	struct span words = span_str(trouble->words);
 	struct postgres_row *row = (struct postgres_row *)f->message;
-	if (trouble->kind == POSTGRES_PASSES ||
-	    trouble->kind == POSTGRES_ANOTHER || f->finish == NULL) {
+	enum postgres_kind kind =
+	    of_table ? trouble->kind : kind_of(row, trouble);
+	if (kind == POSTGRES_PASSES || kind == POSTGRES_ANOTHER ||
+	    f->finish == NULL) {
 		reader_finish_fail(f, true);
-	} else if (of_table) {
+	} else if (of_table ||
+	    (kind != trouble->kind && kind == POSTGRES_LOCKED &&
+		++reader->failed > FAILED_MOST)) {
 		reader_finish_refuse(f, words, BROKER_FAULT_SOURCE);
-	} else if (trouble->kind == POSTGRES_LOCKED && trouble->at_row) {
+	} else if (kind == POSTGRES_LOCKED && trouble->at_row) {
 		/*
 		 * Whoever has locked it may finish it, write it anew, or leave
 		 * it.  The first time it may be another reader that finishes
 		 * it.
 		 */
-		if (row != NULL && ++row->locked == 2)
+		if (trouble->kind == kind && row != NULL && ++row->locked == 2)
 			log_row(f->reader, EV_source_row_locked,
 			    row->flight.position);
 		reader_finish_end(f, BROKER_LOCKED);
-	} else if (trouble->kind == POSTGRES_ROW) {
+	} else if (kind == POSTGRES_ROW) {
 		reader_finish_refuse(f, words, BROKER_FAULT_MESSAGE);
 	} else {
 		/* All that is put there is refused. */
@@ -225,6 +250,8 @@ end_failed(struct finishing *f, const struct postgres_trouble *trouble,
 		    f->reader, POSTGRES_TO_PUT, table_of(f), words);
 		reader_finish_refuse(f, words, BROKER_FAULT_PLACE);
 	}
+	if (kind == POSTGRES_ANOTHER || (of_table && kind != POSTGRES_PASSES))
+		postgres_distrust(reader, trouble);
 }
 
 /* --- batches --- */
@@ -250,27 +277,21 @@ batch_ended(void *arg, const struct postgres_trouble *trouble)
 {
 	struct finish_batch *b = arg;
 	struct postgres_reader *reader = b->reader;
-	bool lost = trouble != NULL && trouble->lost;
-	bool of_table = trouble != NULL && trouble->statement < b->first;
 	reader->finishes_sent--;
 	for (unsigned i = b->count; i-- > 0;) {
 		struct postgres_finishing *item = b->items[i];
 		struct finishing *f = &item->finishing;
-		if (lost) {
-			reader_finish_fail(f, false);
-		} else if (trouble == NULL) {
+		if (trouble == NULL) {
 			settle(item);
+		} else if (trouble->lost) {
+			reader_finish_fail(f, false);
 		} else if (b->alone) {
-			end_failed(f, trouble, of_table);
+			end_failed(f, trouble, trouble->statement < b->first);
 		} else {
 			item->alone = true;
 			reader_finish_again(f, 0);
 		}
 	}
-	if (trouble != NULL &&
-	    (trouble->kind == POSTGRES_ANOTHER ||
-		(of_table && trouble->kind != POSTGRES_PASSES)))
-		postgres_distrust(reader, trouble);
 	reader_kick(&reader->core);
 	free(b);
 }

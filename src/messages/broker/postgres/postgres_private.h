@@ -31,6 +31,7 @@ struct postgres_row {
 	uint32_t part;
 	bool kept; /* the server did not finish it, and did not say why */
 	unsigned locked; /* how often somebody else had locked it */
+	unsigned failed; /* how often it did alone, the table being well */
 	char version[24];
 };
 
@@ -136,6 +137,7 @@ struct postgres_reader {
 	struct postgres_parts parts;
 	struct postgres_take take;
 	unsigned finishes_sent; /* batches on their way */
+	unsigned failed; /* so often a row did since one was finished */
 	bool counting_now;
 	int64_t lag;
 	int64_t counted_ms;
