@@ -102,16 +102,22 @@ def a_row_of_another_value_is_left_alone(bench):
           ["draft", "", "sent"])
 
 
-@test
-def a_table_that_does_not_say_how_old_its_rows_are_is_said(bench):
+@each([(of, of) for of in ("text", "date", "timestamp")])
+def a_table_that_does_not_say_how_old_its_rows_are_is_said(bench, of):
     upstream = bench.upstream()
-    outbox, config = begin(bench, upstream, {
-        "max_age": "1h", "columns": {"order": "aggregateid"}})
+    outbox, config = begin(
+        bench, upstream, {"max_age": "1h", "columns": {"order": "at"}},
+        prepare=f"ALTER TABLE outbox ADD at {of} DEFAULT now()")
     outbox.add({"n": 1})
     gateway = bench.serve(config)
     words = stands(gateway, "broker")
     assert "max_age" in words and "columns.order" in words, words
+    assert "timestamptz" in words, words
     equal(upstream.count(), 0)
+    outbox.postgres("ALTER TABLE outbox ALTER at DROP DEFAULT, "
+                    "ALTER at TYPE timestamptz USING now()")
+    ended(gateway, 1, outcome="executed")
+    goes(gateway)
 
 
 @test

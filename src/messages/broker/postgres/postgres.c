@@ -34,7 +34,8 @@ static const char columns_sql[] =
 enum { SQL_TABLE, SQL_NAME, SQL_TYPE, SQL_KIND, SQL_BASE, SQL_NOT_NULL };
 
 static const char *const numbers[] = {"int2", "int4", "int8", "numeric", NULL};
-static const char *const times[] = {"timestamp", "timestamptz", NULL};
+/* A timestamp is of a zone that nobody says. */
+static const char *const times[] = {"timestamptz", NULL};
 static const char *const jsons[] = {"json", "jsonb", NULL};
 
 /* Whether the kind of the column in that row is in the list. */
@@ -99,7 +100,7 @@ what_is_wrong(struct postgres_reader *reader, const PGresult *result)
 	    (c->order == NULL ||
 		!is_one_of(times, result, find(result, c->order))))
 		return "nothing says how old a row is, for max_age: "
-		       "columns.order is to be a time";
+		       "columns.order is to be a timestamptz";
 	reader->no_order = s->order_by != SOURCE_ORDER_NONE &&
 	    c->order == NULL &&
 	    !is_one_of(numbers, result, find(result, c->id));
