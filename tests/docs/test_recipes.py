@@ -1027,6 +1027,10 @@ def one_redis_becomes_a_replicated_one_and_no_payment_stops(bench):
 LASTING = ("--appendonly", "yes", "--appendfsync", "always")
 
 
+def token_of(bench):
+    return {"/etc/onceproxy/payments-token": bench.file(b"Bearer shop\n")}
+
+
 def with_messages(bench, name, upstream, changes):
     return served(bench, name, {
         "127.0.0.1:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
@@ -1119,7 +1123,8 @@ def with_topics(bench):
 def read_by(bench, kafka, upstream):
     return with_messages(bench, "topic.json", upstream, {
         '"listen": "127.0.0.1:9090"': f'"listen": "{own_address()}"',
-        '["10.0.0.5:9092", "10.0.0.6:9092"]': json.dumps(kafka.addresses)})
+        '["10.0.0.5:9092", "10.0.0.6:9092"]': json.dumps(kafka.addresses),
+        **token_of(bench)})
 
 
 @test
@@ -1201,7 +1206,7 @@ class DeadLetters:
             "redis://gateway@10.0.0.3:6379": self.queue.url,
             '"password": {"file"': '"user": "gateway", "password": {"file"',
             "/etc/onceproxy/queue-password": bench.file(b"s3cret\n"),
-            "/etc/onceproxy/payments-token": bench.file(b"Bearer shop\n")})
+            **token_of(bench)})
 
     def releases(self):
         """An upstream that releases all but what comes beside them: so it is
@@ -1264,15 +1269,20 @@ def dead_letters_are_looked_at_replayed_and_dropped(bench):
           [2, 1, 4, 3])
 
 
-def outbox_of(bench):
+def server_of(bench, *names):
     if not programs() or is_without("postgres"):
         raise Skip("there is no PostgreSQL, or the program was built without")
     server = bench.postgres()
-    for name in ("outbox.sql", "outbox-user.sql"):
+    for name in names:
         server(EXAMPLES.take(name))
-    url = server.url.replace("//postgres@", "//gateway@")
+    return server, server.url.replace("//postgres@", "//gateway@")
+
+
+def outbox_of(bench):
+    server, url = server_of(bench, "outbox.sql", "outbox-user.sql")
     return server, {"postgresql://gateway@10.0.0.4/shop": url,
-                    "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}
+                    "/etc/onceproxy/shop-password": bench.file(b"s3cret\n"),
+                    **token_of(bench)}
 
 
 @test
@@ -1284,8 +1294,11 @@ def an_outbox_is_emptied_by_a_user_of_its_own(bench):
     gateway.wait_for_log("message", outcome="executed")
     equal(server("SELECT * FROM outbox"), [])
     request, = upstream.requests
-    equal((request.target, json.loads(request.body)),
-          ("/v1/events/paid", {"amount": 1000}))
+    equal((request.target, request.get("Authorization"),
+           json.loads(request.body)),
+          ("/v1/events/paid", "Bearer shop", {"amount": 1000}))
+    checked = command("check", "--strict", "-c", gateway.file)
+    equal((checked.returncode, checked.stdout), (0, f"{gateway.file}: ok\n"))
     server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload)"
            " VALUES ('order', '17', '..', '{}')")
     gateway.wait_for_log("message", reason="malformed")
@@ -1312,20 +1325,18 @@ def rows_of_an_outbox_may_stay(bench):
 
 @test
 def an_outbox_may_be_a_table_of_ones_own(bench):
-    if not programs() or is_without("postgres"):
-        raise Skip("there is no PostgreSQL, or the program was built without")
     upstream = bench.upstream()
-    server = bench.postgres()
-    server(EXAMPLES.take("own.sql"))
-    url = server.url.replace("//postgres@", "//gateway@")
+    server, url = server_of(bench, "own.sql")
     config = json.loads(EXAMPLES.take("outbox.json", {
         "127.0.0.1:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
         "redis://10.0.0.2:6379/0": bench.own_redis(*LASTING).url,
         "http://10.0.1.1:9000": upstream.url,
         "postgresql://gateway@10.0.0.4/shop": url,
         "/v1/events/{type}\",": "/v1/orders\",",
-        "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}))
-    config["sources"] = json.loads("{" + EXAMPLES.take("own.json") + "}")
+        "/etc/onceproxy/shop-password": bench.file(b"s3cret\n"),
+        **token_of(bench)}))
+    config["sources"] = json.loads(
+        "{" + EXAMPLES.take("own.json", token_of(bench)) + "}")
     gateway = bench.serve({**config, "state_dir": bench.folder()})
     for order in (b"a", b"a", b"b"):
         server("INSERT INTO orders_out (customer, payload) VALUES "
@@ -1350,15 +1361,14 @@ def a_row_and_a_request_of_one_key_are_one_execution(bench):
     server, broker = outbox_of(bench)
     server("ALTER TABLE outbox ADD headers jsonb")
     gateway = with_messages(bench, "outbox.json", upstream, {
-        '"idempotency": {"scope": []}':
-            EXAMPLES.take("fingerprint.json").rstrip()[:-1] +
-            ', "scope": []}',
+        '"idempotency": {}': EXAMPLES.take("fingerprint.json").rstrip(),
         '"table": "outbox"':
             '"table": "outbox", "columns": {"headers": "headers"}',
         **broker})
     body = b'{"id":7,"amount":1000}'
-    got = gateway.ask("k", body=body, target="/v1/events/paid", fields=[
-        ("Content-Type", "application/json")])
+    got = gateway.ask("k", body=body, target="/v1/events/paid",
+                      tenant="Bearer shop",
+                      fields=[("Content-Type", "application/json")])
     equal(got.status, 201)
     server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload, "
            "headers) VALUES ('order', '7', 'paid', '%s', "
