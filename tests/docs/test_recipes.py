@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""onceproxy-setup(7), -brokers(7), -runbook(7): each recipe is cooked as
-printed, except for addresses, names and paths."""
+"""onceproxy-setup(7), -brokers(7), -relays(7), -runbook(7): each recipe is
+cooked as printed, except for addresses, names and paths."""
 
 import json
 import os
@@ -27,6 +27,7 @@ from once.postgres import programs
 from once.process import Process
 from once.redis import RedisClient, RedisError
 from once.rediscluster import Node
+from once.relays import relay
 from once.sentinels import (
     DEBUG, LONG, PORT, SENTINEL_PORT, Sentinel, Server)
 from once.tap import Skip, each, equal, test
@@ -35,7 +36,7 @@ from once.wait import eventually
 
 RULES = "contrib/prometheus/onceproxy.rules.yml"
 EXAMPLES = Examples("onceproxy-setup.7", "onceproxy-brokers.7",
-                    "onceproxy-runbook.7")
+                    "onceproxy-relays.7", "onceproxy-runbook.7")
 
 
 # --- the kitchen ---
@@ -1375,6 +1376,25 @@ def a_row_and_a_request_of_one_key_are_one_execution(bench):
            "'{\"Idempotency-Key\": \"k\"}')" % body.decode())
     equal(gateway.wait_for_log("message")["outcome"], "duplicate")
     equal(upstream.count(key="k"), 1)
+
+
+@test
+def a_relay_needs_no_right_to_make_its_tables(bench):
+    server, url = server_of(bench, "ledger.sql")
+    server("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    made = server("\\d ledger*")
+    config = relay(bench.config(bench.upstream()), server)
+    config["brokers"]["shop"]["postgres"] = url
+    gateway = bench.serve(config)
+    equal(gateway.ask("k").status, 201)
+    eventually(lambda: server("SELECT count(*) FROM ledger") == ["2"])
+    equal(gateway.find_log("relay_down"), [])
+    gateway.stop()
+    # A relay that makes them makes the same.
+    server("DROP TABLE ledger, ledger_position; "
+           "GRANT CREATE ON SCHEMA public TO gateway")
+    bench.serve(config).wait_for_log("relay_up")
+    equal(server("\\d ledger*"), made)
 
 
 @test
