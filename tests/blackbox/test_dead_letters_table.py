@@ -195,6 +195,24 @@ def copies_that_are_deleted_change_nothing(bench):
 
 
 @test
+def a_copy_that_somebody_has_locked_is_waited_for(bench):
+    """The letter is not ended before its mark and its result are put."""
+    b = Bench(bench, results={"table": "done"})
+    b.bad.add(body(1))
+    b.add(1)
+    b.wait_dead(("1", "refused"))
+    b.free_key(1)
+    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    b.shop.begin("SELECT 1 FROM outbox_dead FOR UPDATE")
+    b.act(1, "replay")
+    eventually(lambda: b.shop(waiting) != [], "it is in the way")
+    eventually(lambda: b.shop(waiting) == [], "nobody waits for that")
+    b.shop.end()
+    eventually(lambda: b.listed("dead") == [], "it is over")
+    equal(b.shop("SELECT count(*) FROM done"), ["1"])
+
+
+@test
 def where_the_row_of_the_first_was_deleted_it_is_a_letter_all_the_same(bench):
     """It was refused, whoever deletes its row; only its copy is not put."""
     b = Bench(bench)

@@ -222,7 +222,7 @@ delivery_replay_finished(struct delivery *d)
 	    source_standing_of_finish(finish, finish->put == NULL);
 	if (finish->op.error == E_BROKER_REFUSED)
 		source_standing_begin(d->source, standing, finish->refused);
-	if (finish->op.error != 0)
+	if (finish->op.error != 0 || finish->finished == BROKER_LOCKED)
 		return delivery_rest(d, AGAIN_MS, DELIVERY_FINISH);
 	source_standing_end(d->source, standing);
 	restore_over(d->source->restore, d->message->position);
