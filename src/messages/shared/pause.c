@@ -27,7 +27,14 @@ heard(struct shared_watch *watch, const struct store_call *call,
 {
 	struct pause *pause = CONTAINER_OF(watch, struct pause, watch);
 	(void)call;
-	if (reply == NULL || reply->verdict != VERDICT_DONE) {
+	bool gone = reply != NULL && reply->verdict == VERDICT_GONE;
+	/* Redis has lost it, as nobody has resumed it: it is said once more. */
+	if (gone && pause->on) {
+		call_start(shared_act(&watch->shared, SCRIPT_pause, "pause",
+		    "pause", span_str(pause->who), span_str(pause->note)));
+		return;
+	}
+	if (reply == NULL || (reply->verdict != VERDICT_DONE && !gone)) {
 		if (!watch->again)
 			timer_set(&watch->timer, PAUSE_RETRY_MS);
 		return;
