@@ -159,6 +159,24 @@ def a_source_leaves_the_rest_of_the_memory_to_clients(bench):
     equal(upstream.count(), count + 2)
 
 
+@test
+def a_replay_needs_no_memory_that_only_its_own_end_makes(bench):
+    upstream = bench.upstream(answer(422))
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, limits={"in_flight_bytes": "4MiB"},
+                          **ADMIN)
+    source(config, stream, keep_dead=1)
+    gateway = bench.serve(config)
+    for n in range(2):
+        stream.add(body=b"x" * 1_000_000, idempotency_key=f"k{n}")
+    gateway.wait_for_log("source_stands", reason="dead-letters")
+    upstream.reply = answer(201)
+    admin = Admin(gateway)
+    one, = admin.get("/messages?source=charges&state=dead")["messages"]
+    equal(admin.send("DELETE", f"/keys/{one['key_id']}").status, 200)
+    equal(admin.post(f"/messages/{one['id']}/replay").status, 202)
+    gateway.wait_for_log("message", outcome="executed")
+
 
 @test
 def as_many_are_taken_as_there_is_memory_for(bench):

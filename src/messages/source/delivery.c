@@ -365,7 +365,11 @@ delivery_shape(struct machine *machine)
 	d->known_us = clock_us();
 	/* A letter's was not taken; there may be no memory for it now. */
 	if (d->charged == 0) {
-		if (!source_credit_charge(d->source, bytes, BUDGET_TURN))
+		/* One need not wait: room may come by its own end alone. */
+		bool oldest = machine == LIST_LAST(
+		    &d->source->replays.list, struct machine, item);
+		if (!source_credit_charge(d->source, bytes,
+			oldest ? BUDGET_GRANTED : BUDGET_TURN))
 			return delivery_to(d, DELIVERY_LOOK, MORE);
 		d->charged = bytes;
 	}
