@@ -6,7 +6,7 @@ from once import tap
 from once.admin import Admin
 from once.messages import Beside, Stream, source
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import eventually
 
 RETRY = {"retry": {"first": "20ms", "most": "50ms", "attempts": 5}}
@@ -104,6 +104,94 @@ def one_message_alone_that_is_refused_again_and_again_stands_the_source(bench):
     equal(gateway.find_log("message"), [])
     api.refuses = lambda request: False
     gateway.wait_for_log("message", outcome="executed")
+
+
+class Mix(Api):
+    """Keys that begin with h have no outcome known, with b are refused."""
+
+    def serve(self, connection, request):
+        key = request.get("Idempotency-Key")
+        self.asked.append(key)
+        said = 502 if key[0] == "h" else 503 if key[0] == "b" else 201
+        connection.send(answer(said))
+
+
+def mixed(bench, *keys, **members):
+    api, stream = Mix(bench, None), Stream(bench.own_redis())
+    config = bench.config(api.upstream, admin={"listen": "127.0.0.1:0"})
+    source(config, stream, **{**RETRY, **members})
+    for key in keys:
+        stream.add(body=b"{}", idempotency_key=key)
+    return api, stream, bench.serve(config)
+
+
+@test
+def what_is_held_proves_no_api_well(bench):
+    _, stream, gateway = mixed(bench, "b")
+    gateway.wait_for_log("source_stands", reason="upstream")
+    stream.add(body=b"{}", idempotency_key="h")
+    gateway.wait_for_log("message_held")
+    equal(gateway.find_log("source_goes"), [])
+    stream.add(body=b"{}", idempotency_key="good")  # which is tried in turn
+    gateway.wait_for_log("message", outcome="executed")
+    gateway.wait_for_log("source_goes")
+    equal(len(gateway.find_log("source_stands")), 1)
+    equal(stream.entries("charges:dead"), [])
+
+
+@test
+def others_are_tried_however_many_wait(bench):
+    _, stream, gateway = mixed(bench, "b1")
+    gateway.wait_for_log("source_stands", reason="upstream")
+    stream.add(body=b"{}", idempotency_key="b2")
+    eventually(lambda: len(stream.pending()) == 2, "it is taken, too")
+    stream.add(body=b"{}", idempotency_key="good")
+    gateway.wait_for_log("message", outcome="executed")
+
+
+@test
+def what_is_decided_ends_though_its_source_stands(bench):
+    _, stream, gateway = mixed(bench, *(f"h{n}" for n in range(8)), "b")
+    gateway.wait_for_log("source_stands", reason="upstream")
+    held = [e["key_id"] for e in gateway.find_log("message_held")]
+    equal(len(held), 8)
+    for key_id in held:
+        Admin(gateway).act(key_id, "complete", {
+            "status": 201, "headers": {}, "body": "{}"})
+    gateway.wait_until(lambda: len(gateway.find_log("message")) == 8, "all")
+    equal(standing(gateway), "upstream")
+    eventually(lambda: len(stream.pending()) == 1, "all are acknowledged")
+
+
+@test
+def no_more_than_in_flight_go_on_when_a_pause_is_over(bench):
+    api, _, gateway = mixed(bench, *(f"b{n}" for n in range(12)), in_flight=2,
+                            retry={"first": "1s", "attempts": 9})
+    gateway.wait_for_log("source_stands", reason="upstream")
+    admin, hold = Admin(gateway), Hold()
+
+    def source_has(name):
+        return admin.get("/sources")["sources"][0][name]
+    gateway.wait_until(lambda: source_has("retrying") >= FIVE, "five rest")
+    equal(admin.post("/sources/charges/pause").status, 200)
+    gateway.wait_for_log("source_paused")
+
+    since = api.upstream.count()
+
+    def serve(connection, _):
+        if api.upstream.count() > since + 1:
+            hold.wait()
+        connection.send(answer(201))
+    api.upstream.reply = serve
+    equal(admin.post("/sources/charges/resume").status, 200)
+    # The first one that is executed lets all others go.
+    gateway.wait_for_log("source_goes", reason="upstream")
+    hold.wait_arrived()
+    gateway.wait_until(lambda: source_has("in_flight") == 2 and
+                       api.upstream.count() == since + 3, "two are there")
+    hold.release()
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 12, "all are executed")
 
 
 @test

@@ -428,7 +428,9 @@ check_source(const struct gateway *g, const struct source *s)
 	CHECK(s->probing == sums.probing, "%u try for all, by its count",
 	    s->probing);
 	CHECK(sums.standing == 0 || timer_is_set(&s->probe) ||
-		pause_stands(&s->pause) || s->member.draining,
+		pause_stands(&s->pause) || s->member.draining ||
+		(source_standing_goes(s, 0) &&
+		    s->in_flight >= (unsigned)s->source->in_flight),
 	    "what stands still has nobody who tries");
 	CHECK(s->reader != NULL || s->deliveries.count == 0,
 	    "a message is at work without its reader");

@@ -273,6 +273,9 @@ delivery_claim_answered(struct machine *machine)
 	if (found == FOUND_NOT_STORED || found == FOUND_AGAIN)
 		return meet(d, found);
 	source_standing_end(d->source, STANDING_STORE);
+	/* Its API was asked nothing: who has waited next tries. */
+	if (found != FOUND_OURS && found != FOUND_NOTHING)
+		source_standing_leave(d->source, &d->stand);
 	/*
 	 * It follows the dead letter of its order, unless it was finished
 	 * before its lane was parked, and has come again.
@@ -366,7 +369,9 @@ delivery_claim_executed(struct machine *machine)
 	if (found == FOUND_RELEASED || again)
 		source_standing_refused_by_api(
 		    d->source, &d->refusals, d->met);
-	else if (found != FOUND_NOT_SENT && found != FOUND_UNKNOWN_TRIED)
+	else if (found == FOUND_UNKNOWN_HELD || found == FOUND_UNKNOWN_TRIED)
+		source_standing_sent(d->source);
+	else if (found != FOUND_NOT_SENT)
 		source_standing_executed(d->source, &d->refusals);
 	return meet(d, found);
 }

@@ -80,11 +80,20 @@ delivery_rest_stand(struct machine *machine)
 	tries |= d->rejected && s->refused >= SOURCE_REFUSED_MAX &&
 	    s->reader != NULL && broker_reader_health(s->reader).up &&
 	    source_standing_goes(s, 1u << STANDING_BROKER);
-	if (!tries && !source_standing_goes(s, 0)) {
+	/* To look at what is held asks the API nothing: it may be decided. */
+	tries |= !is_ending && d->held_since_ms != 0 && d->c.arena != NULL &&
+	    (d->looks || d->c.policy->on_unknown == UNKNOWN_HOLD) &&
+	    source_standing_goes(s, STANDINGS_OF_API);
+	bool has_room = is_ending || source_credit_has_room(d);
+	if (!tries && !(has_room && source_standing_goes(s, 0))) {
 		key_waiters_leave(&d->waiter);
 		/* It was to try, and something else has come in the way. */
 		source_standing_tried(s, &d->stand);
 		d->stand.to_finish = is_ending;
+		/* It has been tried: others may be taken, and tried, too. */
+		if (!is_ending)
+			source_credit_rest(s, d,
+			    d->tries > 0 || d->held_since_ms != 0);
 		list_add_first(&s->waiting, &d->stand.item);
 		op_start(d->stand.op, 0, NULL);
 		d->next = DELIVERY_STAND;

@@ -84,7 +84,7 @@ struct source {
 	struct list waiting; /* of standing_place, the newest first */
 	unsigned standing; /* of enum standing */
 	bool unshared; /* it stands as Redis does not say what gateways share */
-	char why[512];     /* the last trouble, for operators */
+	char why[STANDING_COUNT_][512]; /* the trouble, for operators */
 	unsigned unsent;   /* in a row */
 	unsigned refused;  /* so many ends in a row, each alone */
 	uint64_t executed; /* messages, and stored */

@@ -91,6 +91,9 @@ source_credit_settled(void *arg)
 	 * is its own fault: one is taken, while all that are here rest.
 	 */
 	unsigned now = 0, most = (unsigned)s->source->in_flight;
+	/* Who has rested goes before who comes. */
+	if (s->in_flight < most && source_standing_goes(s, 0))
+		most -= source_standing_let_go(s, most - s->in_flight);
 	if (s->standing != 0)
 		most = (s->standing & ~STANDINGS_OF_API) == 0;
 	if (!s->member.draining && s->heard && !s->asked &&
@@ -125,6 +128,15 @@ source_credit_rest(struct source *s, struct delivery *d, bool rests)
 	if (lane != NULL)
 		lane->rests = rests;
 	count_resting(s, rests ? n : -n);
+}
+
+bool
+source_credit_has_room(const struct delivery *d)
+{
+	const struct source *s = d->source;
+	unsigned own = d->place.lane != NULL ? d->place.lane->length : 1;
+	return d->tries == 0 || d->replay != NULL ||
+	    s->in_flight - own < (unsigned)s->source->in_flight;
 }
 
 void

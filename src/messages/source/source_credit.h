@@ -31,6 +31,11 @@ source_credit_settle(struct source *source)
 void source_credit_settled(void *source);
 
 /*
+ * Whether one that was tried, and has rested, may go on beside those that are
+ * at work: no more than in_flight are.
+ */
+bool source_credit_has_room(const struct delivery *delivery);
+/*
  * It rests from now on, and all of its lane behind it; or it does no more.  One
  * that is not the first of its lane counts as that one does, whatever it does.
  * What is replayed was never taken, and does not count: here, and below.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -113,8 +114,8 @@ log_standing(const struct source *s, enum event event, enum standing standing)
 	struct logline line = log_begin(event);
 	log_str(&line, "source", s->source->name);
 	log_str(&line, "reason", texts[standing].word);
-	if (s->why[0] != '\0')
-		log_str(&line, "error", s->why);
+	if (s->why[standing][0] != '\0')
+		log_str(&line, "error", s->why[standing]);
 	log_end(&line);
 }
 
@@ -122,7 +123,7 @@ void
 source_standing_begin(struct source *s, enum standing standing, const char *why)
 {
 	bool stood = (s->standing & 1u << standing) != 0;
-	snprintf(s->why, sizeof s->why, "%s", why);
+	snprintf(s->why[standing], sizeof s->why[standing], "%s", why);
 	set(s, standing, true);
 	if (!stood)
 		log_standing(s, EV_source_stands, standing);
@@ -132,14 +133,17 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 	timer_set(&s->probe, s->probe_ms);
 }
 
-static void
-let_all_go(struct source *s)
+unsigned
+source_standing_let_go(struct source *s, unsigned most)
 {
-	struct standing_place *place;
-	LIST_EACH(place, &s->waiting, item) {
-		list_remove(&place->item);
-		op_done(place->op, 0);
+	unsigned count = 0;
+	for (; count < most && !list_empty(&s->waiting); count++) {
+		struct standing_place *oldest =
+		    LIST_LAST(&s->waiting, struct standing_place, item);
+		list_remove(&oldest->item);
+		op_done(oldest->op, 0);
 	}
+	return count;
 }
 
 void
@@ -158,14 +162,14 @@ source_standing_end(struct source *s, enum standing standing)
 	    broker_reader_health(s->reader).stands)
 		return;
 	set(s, standing, false);
-	s->why[0] = '\0';
+	s->why[standing][0] = '\0';
 	log_standing(s, EV_source_goes, standing);
 	/* Letters go while it stands for letters; others wait again. */
 	if (!source_standing_goes(s, 1u << STANDING_DEAD_LETTERS))
 		return;
 	if (source_standing_goes(s, 0))
 		timer_clear(&s->probe);
-	let_all_go(s);
+	source_standing_let_go(s, UINT_MAX);
 }
 
 void
@@ -175,14 +179,13 @@ source_standing_paused(void *arg)
 	set(s, STANDING_OPERATOR, s->pause.on);
 	source_standing_end(s, STANDING_STORE);
 	if (source_standing_goes(s, 1u << STANDING_DEAD_LETTERS))
-		let_all_go(s);
+		source_standing_let_go(s, UINT_MAX);
 }
 
 /* --- the API --- */
 
-/* Something was sent: UPSTREAM stands for refusals alone. */
-static void
-sent(struct source *s)
+void
+source_standing_sent(struct source *s)
 {
 	s->unsent = 0;
 	if (s->api_standing != STANDING_UPSTREAM)
@@ -208,7 +211,7 @@ source_standing_refused_by_api(
 		s->refused_by_api++;
 	}
 	refusals->count++;
-	sent(s);
+	source_standing_sent(s);
 	if (s->refused_by_api < SOURCE_REFUSED_MAX &&
 	    refusals->count < SOURCE_REFUSED_MAX)
 		return;
@@ -242,7 +245,7 @@ source_standing_executed(struct source *s, struct source_refusals *refusals)
 		refusals->attempted = s->executed;
 	s->refused_by_api = 0;
 	s->api_standing = STANDING_COUNT_;
-	sent(s);
+	source_standing_sent(s);
 	if (standing != STANDING_COUNT_)
 		source_standing_end(s, standing);
 }

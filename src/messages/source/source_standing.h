@@ -27,6 +27,8 @@ void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
 /* That is no longer in the way. */
 void source_standing_end(struct source *source, enum standing standing);
+/* Those go on that have waited longest; how many, which is most at most. */
+unsigned source_standing_let_go(struct source *source, unsigned most);
 /* If it tried for all others, it does not any more. */
 void source_standing_tried(struct source *source, struct standing_place *place);
 /*
@@ -46,10 +48,9 @@ bool source_standing_attempt_counts(
  */
 void source_standing_refused_by_api(
     struct source *source, struct source_refusals *refusals, int status);
-/*
- * It was executed, and its outcome stored, or it is held: attempts of others
- * count then, and not its own.
- */
+/* Something was sent: UPSTREAM stands for refusals alone. */
+void source_standing_sent(struct source *source);
+/* It was executed: attempts of others count then, and not its own. */
 void source_standing_executed(
     struct source *source, struct source_refusals *refusals);
 

@@ -41,6 +41,8 @@ add_source(struct inquiry *inquiry, struct source *s)
 	delivery_count_states(s, counts);
 	if (s->reader != NULL)
 		health = broker_reader_health(s->reader);
+	const char *why =
+	    s->standing != 0 ? s->why[__builtin_ctz(s->standing)] : "";
 	struct source_view *view =
 	    arena_alloc(inquiry->arena, sizeof *view);
 	*view = (struct source_view){
@@ -52,8 +54,7 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .group = copy(inquiry, conf->table == NULL ? conf->group : NULL),
 	    .standing = s->standing,
 	    .parts_standing = health.parts_standing,
-	    .error = copy(inquiry,
-		s->why[0] != '\0' ? s->why : health.message),
+	    .error = copy(inquiry, *why != '\0' ? why : health.message),
 	    .up = s->reader == NULL ? !source_standing_lets_begin(s)
 				    : health.up,
 	    .lag = health.lag,
