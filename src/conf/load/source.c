@@ -96,8 +96,8 @@ check_parts(const struct checked *c)
 		    "\"columns.entity\" must not be null");
 	if (source->max_age_ms > 0 && table && source->columns.order == NULL)
 		COMPLAIN(c, "max_age",
-		    "\"columns.order\" is needed too, a time: nothing else "
-		    "says how old a row is");
+		    "\"columns.order\" is needed too, a timestamptz: nothing "
+		    "else says how old a row is");
 }
 
 /* --- what a route must be --- */
