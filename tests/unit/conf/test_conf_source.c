@@ -579,7 +579,7 @@ what_is_wrong_with_a_request(void **state)
 		      "no key\n")},
 	    {TABLE("'max_age':'1h'," PATH),
 		WRONG("/sources/s/max_age: \"columns.order\" is needed too, a "
-		      "time: nothing else says how old a row is\n")},
+		      "timestamptz: nothing else says how old a row is\n")},
 	    {STREAM("'order_by':'entity'," PATH),
 		WRONG("/sources/s/order_by: only the rows of a table have an "
 		      "entity\n")},
